@@ -229,9 +229,9 @@ def measure_questionnaires() -> Rows:
     rng = np.random.default_rng(7)
     ten, thousand = (dps.Strata(rng.integers(2_000, 90_000, k), np.full(k, 0.4)) for k in (10, 1000))
     options: dict[str, Any] = {"epsilon": 1, "release": "sums", "device_epsilon": 5.0}
-    whole = partial(dps.design, ten, questionnaire=asked, total=20_000, **options)
+    whole = partial(dps.design, ten, questions=asked, total=20_000, **options)
     single = partial(dps.design, ten, **EACH, total=20_000)
-    chosen = dps.design(thousand, questionnaire=asked, total=2_000_000, **options).inputs
+    chosen = dps.design(thousand, questions=asked, total=2_000_000, **options).inputs
     allocate = partial(design_for, thousand, chosen)
     one = partial(dps.design, thousand, **EACH, total=2_000_000)
     return [

@@ -60,10 +60,13 @@ nitpick_ignore_regex = [
         "py:.*",
         r"(Path|Any|Literal|Mapping|Sequence|Callable|Iterator|ArrayLike|NDArray|Into\w+|DataFrame|ABC)",
     ),
-    ("py:.*", r"(Engine|FrameLibrary|Sift|Told|Forms)"),  # aliases of a few strings, records or a callable
     (
         "py:.*",
-        r"dpstrata\.(allocation\.terms\.Terms|allocation\.form_terms\.FormTerms|survey\.questionnaires\.kinds\.base\.QuestionKind|privacy\.rows\.Quadratic|allocation\.figures\.Family|allocation\.domains\.Partition|survey\.goals\.\w+|survey\.targets\.\w+|survey\.releases\.base\.Release|words\.tables\.TextTable|fielding\.sample\.ReportKey|fielding\.covariances\.covariance\.(Errors|Origins)|fielding\.results\.(counts\.FormCounts|figures\.QuestionFigures)|allocation\.minimums\.DefaultMinimum)|Release",
+        r"(Engine|FrameLibrary|Sift|Told|Forms|Questions|FloatArray)",
+    ),  # aliases of a few strings, records or a callable
+    (
+        "py:.*",
+        r"dpstrata\.(privacy\.answer_space\.AnswerSpace|allocation\.terms\.Terms|allocation\.form_terms\.FormTerms|survey\.questionnaires\.kinds\.base\.QuestionKind|privacy\.rows\.Quadratic|allocation\.figures\.Family|allocation\.domains\.Partition|survey\.goals\.\w+|survey\.targets\.\w+|survey\.releases\.base\.Release|words\.tables\.TextTable|fielding\.sample\.ReportKey|fielding\.covariances\.covariance\.(Errors|Origins)|fielding\.results\.(counts\.FormCounts|figures\.QuestionFigures)|allocation\.minimums\.DefaultMinimum)|Release",
     ),  # inner parts
 ]
 

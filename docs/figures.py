@@ -11,14 +11,15 @@ import dpstrata as dps
 from dpstrata.planning.curves import precision_rows
 from dpstrata.present.charts.plan import precision_chart
 from dpstrata.present.charts.plot import lines, noise_chart
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 
 IMAGES = Path(__file__).parent / "images"
 BOUNDS = Path(__file__).parent.parent / "tests" / "reference" / "least-noise.csv"
 CHARTS = {
-    "noise-real": dps.Answers(0, 1),
-    "noise-binary": dps.Answers(0, 1, 1),
-    "noise-grid": dps.Answers(0, 10, 1),
+    "noise-real": (0, 1),
+    "noise-binary": "yes_no",
+    "noise-grid": (0, 10, 1),
 }
 SIZES = [20_000] * 3 + [10_000] * 3
 SHARES = {  # of people who say yes, as on the page about pilots
@@ -37,7 +38,7 @@ def pilot_rows(replications: int = 100) -> list[dict[str, object]]:
     """Simulate pilots of a tenth of 1,000 people and of epsilon."""
     rows = []
     for panel, answers, mechanism, kinds in (
-        ("yes/no, randomized response", "binary", "randomized_response", SHARES),
+        ("yes/no, randomized response", "yes_no", "randomized_response", SHARES),
         ("numbers, sine", (0, 1), "sine", SPREADS),
         ("numbers, Laplace", (0, 1), "laplace", SPREADS),
     ):
@@ -55,7 +56,7 @@ def pilot_rows(replications: int = 100) -> list[dict[str, object]]:
                     pilot_epsilon=epsilon / 10,
                     total=1000,
                     pilot_total=100,
-                    answers=answers,
+                    questions=answers,
                     mechanism=mechanism,
                 )
                 ratio = dps.simulate_pilot(first, people, replications=replications, seed=1).ratio
@@ -70,7 +71,7 @@ def least_noise_rows() -> list[dict[str, object]]:
     for line in csv.DictReader(line for line in text.splitlines() if not line.startswith("#")):
         e, bound = float(line["epsilon"]), float(line["bound"])
         mechanisms = [
-            get_mechanism(name, dps.Answers(0, 1)) for name in ("sine", "staircase", "piecewise", "laplace")
+            get_mechanism(name, AnswerSpace()) for name in ("sine", "staircase", "piecewise", "laplace")
         ]
         variances = {each.title: float(each.variance(e)) for each in mechanisms}
         variances |= {"Two ends": 0.25 / math.tanh(e / 2) ** 2, "Lower bound": bound}

@@ -32,7 +32,7 @@ def invited(folder: Path) -> str:
     frame = dps.open_frame(folder / "staff.csv", id="id", stratum="site")
     plan = dps.design(
         dps.frame_strata(frame),
-        questionnaire=QUESTIONS,
+        questions=QUESTIONS,
         epsilon=1,
         device_epsilon=3,
         release="sums",

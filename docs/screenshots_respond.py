@@ -54,7 +54,7 @@ def previewing():
     """Preview a small questionnaire, and stop."""
     plan = dps.design(
         dps.Strata([4000, 9000], names=["north", "south"]),
-        questionnaire=QUESTIONS,
+        questions=QUESTIONS,
         forms="one",
         epsilon=1,
         device_epsilon=3,

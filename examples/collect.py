@@ -60,7 +60,7 @@ def main() -> None:
         frame = dps.open_frame(FILE, id="person", stratum="occupation")
         plan = dps.design(
             dps.frame_strata(frame),
-            questionnaire=QUESTIONS,
+            questions=QUESTIONS,
             epsilon=1,
             device_epsilon=4,
             release="sums",

@@ -19,7 +19,7 @@ def main() -> None:
     frame = dps.open_frame(FILE, id="person", stratum="occupation")
     strata = dps.frame_strata(frame)
     plan = dps.design(
-        strata, epsilon=1, total=600, min_per_stratum=2, answers="binary", mechanism="randomized_response"
+        strata, epsilon=1, total=600, min_per_stratum=2, questions="yes_no", mechanism="randomized_response"
     )
     sample = dps.draw_sample(plan, frame, secrets.token_bytes(32))
     with open(FILE, newline="", encoding="utf-8") as rows:

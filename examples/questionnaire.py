@@ -53,7 +53,7 @@ def carry_out(people: dict[str, dict[str, str]], folder: Path) -> tuple[dps.Desi
         warnings.simplefilter("ignore", dps.DpstrataWarning)  # no spread is known: the worst case is planned
         strata = dps.frame_strata(frame)
     plan = dps.design(
-        strata, questionnaire=questionnaire, epsilon=1, device_epsilon=3, release="sums", total=1500
+        strata, questions=questionnaire, epsilon=1, device_epsilon=3, release="sums", total=1500
     )
     plan.save(folder / "design.json")
     dps.draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")

@@ -37,7 +37,7 @@ def fill(folder: Path, packages: Path) -> None:
     """Put the page, the kit, the modules and SurveyJS into a folder."""
     plan = dps.design(
         dps.Strata([4000, 9000], names=["north", "south"]),
-        questionnaire=QUESTIONS, forms="one", epsilon=1, device_epsilon=4, release="sums", total=800,
+        questions=QUESTIONS, forms="one", epsilon=1, device_epsilon=4, release="sums", total=800,
     )  # fmt: skip
     dps.respondent_kit(plan, title="Health").save(folder / "kit.json")
     shutil.copy(PAGE, folder / "index.html")

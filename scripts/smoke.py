@@ -25,15 +25,15 @@ COLUMNS = "--id person --stratum region"
 PLAIN = [
     "--version",
     "--help",
-    "design strata.csv --epsilon 1 --total 60 --answers binary --out design.json",
+    "design strata.csv --epsilon 1 --total 60 --questions yes_no --out design.json",
     "design strata.csv --epsilon 1 --total 60 --mechanism laplace --out numbers.json",
-    "design strata.csv --epsilon 1 --total 60 --answers binary --release sums --out sums.json",
+    "design strata.csv --epsilon 1 --total 60 --questions yes_no --release sums --out sums.json",
     "compare strata.csv --epsilon 1 --total 60",
     "evaluate strata.csv --epsilon 1 --sample-sizes 30,30",
     "sweep strata.csv --epsilon 0.5,1,2 --total 60 --out sweep.csv",
     "sensitivity design.json",
     "compare-releases design.json",
-    "solve-epsilon strata.csv --at-most 60 --answers binary --target-se 0.2",
+    "solve-epsilon strata.csv --at-most 60 --questions yes_no --target-se 0.2",
     "choose-range lognormal:8:0.6 --sample-size 200 --local-epsilon 2",
     "consent design.json",
     "pilot strata.csv --epsilon 1 --pilot-epsilon 0.3 --total 90 --pilot-total 8 --min-per-stratum 4 "
@@ -67,7 +67,7 @@ FULL = [
     "paper --quick --out paper",
 ]
 SUMS = [
-    "design strata.csv --epsilon 1 --total 60 --answers binary --release sums --out design.json",
+    "design strata.csv --epsilon 1 --total 60 --questions yes_no --release sums --out design.json",
     f"draw design.json people.csv {COLUMNS} --out sample.csv",
     f"publish design.json answers.csv --sample sample.csv {COLUMNS} --answer yes --out published.csv",
     "estimate design.json published.csv --report results.html",
@@ -78,7 +78,7 @@ home,category,Where do you live?,rent|own|other
 """
 ADDRESS = "http://127.0.0.1:8798"
 SURVEY = [
-    "design strata.csv --questionnaire questions.csv --epsilon 1 --device-epsilon 4 --release sums "
+    "design strata.csv --questions questions.csv --epsilon 1 --device-epsilon 4 --release sums "
     "--total 300 --out design.json",
     "report design.json --out design.pdf",
     "consent design.json",

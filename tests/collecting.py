@@ -59,7 +59,7 @@ def plan_for(total=200, release="sums", sizes=SIZES):
     """A design with three questions on two forms, for everyone who is invited to answer."""
     strata = dps.Strata([size for _, size in sizes], names=[name for name, _ in sizes])
     budget = {"device_epsilon": 4.0} if release == "sums" else {}
-    return dps.design(strata, questionnaire=QUESTIONS, epsilon=1.0, release=release, total=total, **budget)
+    return dps.design(strata, questions=QUESTIONS, epsilon=1.0, release=release, total=total, **budget)
 
 
 @dataclass

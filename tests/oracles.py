@@ -75,12 +75,13 @@ class Designed(NamedTuple):
 def _plan(case: Case) -> dps.Design:
     strata = dps.Strata(**case.strata)
     options = dict(case.options)
-    if "questionnaire" in options:
-        options["questionnaire"] = dps.Questionnaire(
-            [dps.Question(**each) for each in options["questionnaire"]]
-        )
+    answers, questions = options.pop("answers", None), options.pop("questionnaire", None)
+    if answers is not None:
+        options["questions"] = "yes_no" if answers == "binary" else answers
+    if questions is not None:
+        options["questions"] = dps.Questionnaire([dps.Question(**each) for each in questions])
     if "spreads" in options:
-        options["spreads"] = dps.Spreads(strata, options["questionnaire"], **options["spreads"])
+        options["spreads"] = dps.Spreads(strata, options["questions"], **options["spreads"])
     with warnings.catch_warnings():
         warnings.simplefilter("error", dps.DpstrataWarning)
         return dps.design(strata, **options)
@@ -96,10 +97,12 @@ def design_of(case: Case) -> Designed:
         " ".join(f"{name}:{levels}" for name, levels in zip(form.questions, form.levels, strict=True))
         for form in plan.forms
     )
+    # that of several questions is in units of their ranges
+    unit = plan.inputs.space.range if "questionnaire" in case.options else 1.0
     return Designed(
         sample_sizes=" ".join(map(str, plan.sample_sizes.tolist())),
-        variance=plan.variance,
-        standard_error=plan.standard_error,
+        variance=plan.variance / unit**2,
+        standard_error=None if plan.standard_error is None else plan.standard_error / unit,
         local_epsilon=float(np.max(plan.local_epsilons)),
         certificate="exchanges" if isinstance(plan.certificate, dps.Certificate) else "bound",
         optimal=plan.certificate.optimal,

@@ -20,7 +20,7 @@ from cryptography.x509.oid import NameOID
 
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.terms import Terms
-from dpstrata.privacy.answers.base import Answers, parse_answers
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.privacy.promises.pure import PureEpsilon
 from dpstrata.survey.releases.microdata import Microdata
@@ -55,7 +55,7 @@ CASES = (  # every mechanism for numbers with answers that it protects, and the 
     ("sine", (0, 1), 0.0),
     ("cells", (0, 1, 0.25), 0.0),
     ("discrete_laplace", (0, 1, 0.25), 0.0),
-    ("randomized_response", "binary", 0.0),
+    ("randomized_response", "yes_no", 0.0),
     ("gaussian", (0, 1), 1e-6),
 )
 # release: the variance of a stratum's mean from S², the noise v of one draw, 1/m and 1/m², the noise d of a device
@@ -70,11 +70,18 @@ PAPER_SIZES = (7000, 8000, 9000, 10000)
 PAPER_SDS = tuple(math.sqrt(0.08**i) for i in (1, 2, 3, 4))
 
 
-def answers_of(steps: int | tuple[str, ...] | None = None, answer_range: float = 1.0) -> Answers:
+def answers_of(steps: int | tuple[str, ...] | None = None, answer_range: float = 1.0) -> AnswerSpace:
     """Real answers, so many steps, or categories, whose shares have no other range than 1."""
     if isinstance(steps, tuple):
-        return parse_answers(steps)
-    return Answers(0.0, answer_range, None if steps is None else answer_range / steps)
+        return AnswerSpace(names=len(steps))
+    return AnswerSpace(0.0, answer_range, None if steps is None else answer_range / steps)
+
+
+def asked_of(steps: int | tuple[str, ...] | None = None) -> Any:
+    """The shorthand of a question with these answers."""
+    if isinstance(steps, tuple):
+        return list(steps)
+    return (0, 1) if steps is None else (0, 1, 1 / steps)
 
 
 def is_additive(mechanism: str, steps: int | tuple[str, ...] | None) -> bool:
@@ -271,7 +278,7 @@ def plain_term(problem: Problem, i: int, size: Any) -> Any:
     e = mp.log(1 + (mp.exp(mp.mpf(terms.promise.epsilon)) - 1) * r * N / size)
     if terms.cap is not None:
         e = min(e, mp.mpf(terms.cap))
-    answers = terms.mechanism.answers
+    answers = terms.mechanism.space
     R, K = mp.mpf(terms.mechanism.answer_range), answers.steps or answers.values
     v = plain_variance(terms.mechanism.name, e, R, K)
     d, g = plain_layers(terms.release, R, K)

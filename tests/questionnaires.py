@@ -80,7 +80,7 @@ def carry_out(plan, population, replications, seed, *, devices=True, office=True
     """Estimates by question: a row for each survey, a column for each share or for the mean."""
     rng = np.random.default_rng(seed)
     sizes = plan.strata.sizes
-    estimates = {each.name: 0.0 for each in plan.inputs.questionnaire}
+    estimates = {each.name: 0.0 for each in plan.inputs.questions}
     for i, answers in enumerate(population):
         for name, (total, count) in _stratum(
             plan, i, answers, replications, rng, devices=devices, office=office
@@ -128,7 +128,7 @@ def _stratum(plan, i, answers, replications, rng, *, devices, office):
 
 def _rows(plan, each, answers, chosen, rng):
     """Levels of the answers, numbers rounded up or down at random so that their expectation stays."""
-    kinds = {question.name: question for question in plan.inputs.questionnaire}
+    kinds = {question.name: question for question in plan.inputs.questions}
     row = []
     for name, k in zip(each.questions, each.levels, strict=True):
         values, question = answers[name][chosen], kinds[name]
@@ -142,7 +142,7 @@ def _rows(plan, each, answers, chosen, rng):
 
 def _tables(plan, each, row, answered, rho, office, rng):
     """Unbiased totals of the reports to each question, from what is published."""
-    kinds = {question.name: question for question in plan.inputs.questionnaire}
+    kinds = {question.name: question for question in plan.inputs.questions}
     m = answered.sum(axis=1)
     place = {name: j for j, name in enumerate(each.questions)}
     published = each.tables or [_Whole(each.questions)]
@@ -246,12 +246,12 @@ def small_plan(**options: Any) -> dps.Design:
 @lru_cache(maxsize=None, typed=True)
 def _designed(**options: Any) -> dps.Design:
     population = options.pop("strata", None) or strata()
-    questions = options.pop("questionnaire", QUESTIONS)
+    questions = options.pop("questions", QUESTIONS)
     if questions is QUESTIONS:
         options.setdefault("spreads", spreads(population))
     given = {"epsilon": 1.0, "device_epsilon": 4.0, "release": "sums", "at_most": 600} | options
     given = {name: value for name, value in given.items() if value is not None}
-    return dps.design(population, questionnaire=questions, **given)
+    return dps.design(population, questions=questions, **given)
 
 
 def published_tables(plan: dps.Design) -> Iterator[tuple[Any, ...]]:

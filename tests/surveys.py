@@ -89,7 +89,7 @@ def field_reports(folder, frame, plan):
     draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")
     with open(folder / "sample.csv", newline="") as file:
         rows = [[row["person"], row["region"]] for row in csv.DictReader(file)]
-    given = [i % 2 if plan.inputs.answers.values == 2 else 43210 + i for i in range(len(rows))]
+    given = [i % 2 if plan.inputs.space.values == 2 else 43210 + i for i in range(len(rows))]
     if plan.inputs.device_epsilon is not None:
         given = [dps.noise_answer(plan, region, a) for (_, region), a in zip(rows, given, strict=True)]
     write_reports(folder, [[*row, repr(a)] for row, a in zip(rows, given, strict=True)])
@@ -211,7 +211,7 @@ def field(folder, step, *, devices, answers=answered, questions=QUESTIONS, epsil
     (folder / "people.csv").write_text("person,region\n" + "".join(f"{p},{r}\n" for p, r in people))
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
     plan = dps.design(
-        frame_strata(frame), questionnaire=questions, epsilon=epsilon, total=60, forms=FORMS, **RELEASES[step]
+        frame_strata(frame), questions=questions, epsilon=epsilon, total=60, forms=FORMS, **RELEASES[step]
     )
     plan.save(folder / "design.json")
     draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")

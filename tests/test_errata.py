@@ -61,7 +61,7 @@ def test_1_the_noise_scale_is_wrong_for_other_sensitivities(sensitivity, true_lo
     assert central_loss(right) == pytest.approx(epsilon, rel=1e-6)
     # and that is the scale the library designs with
     plan = dps.design(
-        dps.Strata([100], [0.1]), epsilon=epsilon, total=1, answers=(0, sensitivity), mechanism="laplace"
+        dps.Strata([100], [0.1]), epsilon=epsilon, total=1, questions=(0, sensitivity), mechanism="laplace"
     )
     assert plan.noise_sds[0] == pytest.approx(math.sqrt(2) * right)
 

@@ -43,7 +43,6 @@ def test_everything_exported_exists_and_nothing_else_is_public():
     assert dps.__all__ == [
         "CV",
         "SE",
-        "Answers",
         "Bound",
         "Certificate",
         "Design",

@@ -15,7 +15,7 @@ NAMES = [f"department {i + 1}" for i in range(12)]
 SD = math.sqrt(0.08 * 0.92)
 RATE = 0.6
 STAFF = dps.Strata(SIZES, [SD] * 12, names=NAMES, response_rates=[RATE] * 12)
-OPTIONS = {"epsilon": 1, "answers": "binary", "mechanism": "best"}
+OPTIONS = {"epsilon": 1, "questions": "yes_no", "mechanism": "best"}
 
 
 def test_the_limit_is_that_of_the_best_mechanism():
@@ -48,7 +48,7 @@ def test_departments_that_may_stay_empty_are_warned_about_until_the_advice_is_ta
 @pytest.mark.parametrize("total", [60, 100, 200])
 def test_planned_standard_errors_are_those_of_surveys(total):
     """By the exact distribution of the number of answers; they were 2 to 5% too small."""
-    plan = dps.design(STAFF, total=total, epsilon=1, answers="binary", mechanism="randomized_response")
+    plan = dps.design(STAFF, total=total, epsilon=1, questions="yes_no", mechanism="randomized_response")
     expected = 0.0
     for size, invited, sd, noise in zip(
         SIZES, plan.sample_sizes.tolist(), plan.sds.tolist(), plan.noise_sds.tolist(), strict=True

@@ -78,14 +78,12 @@ def designed(name: str, E: float | None) -> dps.Design:
     questions = dps.Questionnaire.from_file(EXAMPLES / f"{name}.csv")
     spreads = dps.Spreads.from_file(EXAMPLES / f"{name}-spreads.csv", strata, questions)
     release = {"release": "microdata"} if E is None else {"release": "sums", "device_epsilon": E}
-    return dps.design(
-        strata, questionnaire=questions, spreads=spreads, epsilon=1.0, at_most=_PEOPLE, **release
-    )
+    return dps.design(strata, questions=questions, spreads=spreads, epsilon=1.0, at_most=_PEOPLE, **release)
 
 
 def typical(plan: dps.Design, figure: str) -> float:
     """Return the root of the mean of the squared standard errors, in units of the range and by importance."""
-    questions = plan.inputs.questionnaire or ()
+    questions = plan.inputs.questions or ()
     weights = [question.importance for question in questions]
     errors = [
         getattr(each, figure) / question.range

@@ -45,17 +45,17 @@ def populations() -> tuple[Population, ...]:
         Population(
             "The four strata of the paper, a number from 0 to 1",
             dps.Strata.from_file(EXAMPLES / "four-strata.csv"),
-            {"answers": (0, 1), "mechanism": "best"},
+            {"questions": (0, 1), "mechanism": "best"},
         ),
         Population(
             "Fair (1978), a yes/no question in the strata of occupations",
             _strata("fair1978.csv", "occupation", "had_affair", 1.0),
-            {"answers": "binary", "mechanism": "best"},
+            {"questions": "yes_no", "mechanism": "best"},
         ),
         Population(
             "The schools of California, performance index from 0 to 1, 57 counties",
             _strata("california_schools.csv", "county", "api00", 800.0),
-            {"answers": (0, 1), "mechanism": "best"},
+            {"questions": (0, 1), "mechanism": "best"},
         ),
     )
 

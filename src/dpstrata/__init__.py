@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from dpstrata.present.report.report import report_html, results_html, write_report, write_results
     from dpstrata.present.report.results import Published, find_published
     from dpstrata.privacy.amplification import central_epsilon, local_epsilon
-    from dpstrata.privacy.answers.base import Answers
     from dpstrata.simulation.pilot import simulate_pilot
     from dpstrata.simulation.survey import simulate, synthetic_population
     from dpstrata.survey.questionnaires.question import Question
@@ -68,7 +67,6 @@ if TYPE_CHECKING:
     from dpstrata.survey.targets import CV, SE, Margin
 
 _HOMES = {
-    "Answers": "privacy.answers.base",
     "Bound": "allocation.proof.bound",
     "CV": "survey.targets",
     "Certificate": "allocation.proof.certificate",
@@ -144,7 +142,6 @@ _HOMES = {
 __all__ = [
     "CV",
     "SE",
-    "Answers",
     "Bound",
     "Certificate",
     "Design",

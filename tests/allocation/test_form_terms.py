@@ -24,7 +24,7 @@ def designed(seed, release, *, total=None, **more):
     epsilon = float(10 ** rng.uniform(-1, 0.7))
     least = dps.design(
         strata,
-        questionnaire=questionnaire,
+        questions=questionnaire,
         forms=forms,
         epsilon=epsilon,
         at_most=int(strata.sizes.sum()),
@@ -33,7 +33,7 @@ def designed(seed, release, *, total=None, **more):
     low, high = int(least.lower.sum()), int(least.upper.sum())
     total = int(rng.integers(low, high + 1))
     [row] = dps.sweep(
-        strata, questionnaire=questionnaire, forms=forms, epsilon=[epsilon], total=total, **asked
+        strata, questions=questionnaire, forms=forms, epsilon=[epsilon], total=total, **asked
     )  # a sweep does not warn of totals beyond the best
     return questionnaire, forms, strata, {"epsilon": epsilon, **asked}, row, least
 
@@ -266,7 +266,7 @@ def test_no_numbers_have_a_larger_variance_than_planned_where_nothing_is_known(p
     for n in range(2, people + 1):
         [row] = dps.sweep(
             dps.Strata([people]),
-            questionnaire=questionnaire,
+            questions=questionnaire,
             forms=[form(["q"], [levels])],
             epsilon=[epsilon],
             total=n,
@@ -287,7 +287,7 @@ def test_a_known_spread_is_no_rounding():
     """Nearly everyone is asked: a number without noise whose spread is known has what sampling leaves of it."""
     questionnaire = dps.Questionnaire([question("q", "number", lower=0, upper=1)])
     strata = dps.Strata([1000, 1000])
-    asked = {"questionnaire": questionnaire, "forms": [form(["q"], [2])], "epsilon": 30, "total": 1900}
+    asked = {"questions": questionnaire, "forms": [form(["q"], [2])], "epsilon": 30, "total": 1900}
     largest = 0.25 * 1000 / 999
     known = dps.Spreads(strata, questionnaire, sds={"q": math.sqrt(largest)}, means={"q": 0.5})
     told, unknown = (dps.design(strata, spreads=each, **asked) for each in (known, None))

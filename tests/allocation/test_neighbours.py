@@ -28,5 +28,5 @@ def test_it_is_the_nearest_within_the_same_domains(strata):
 
 def test_a_figure_without_an_answer_spends_nothing():
     strata = dps.Strata([100, 100], extra={"half": ["a", "b"]})
-    plan = dps.design(strata, epsilon=1, total=40, release="mean", domains=["half"], answers="binary")
+    plan = dps.design(strata, epsilon=1, total=40, release="mean", domains=["half"], questions="yes_no")
     assert plan.budgets_given(np.array([20, 0])) == pytest.approx([np.log1p(np.expm1(1) * 100 / 20), 0])

@@ -117,7 +117,7 @@ class Asked:
                 release="sums",
                 device_epsilon=self.E,
                 mechanism=goal.pop("mechanism", self.mechanism),
-                answers=(0, 1, 1 / self.K),
+                questions=(0, 1, 1 / self.K),
                 **goal,
             )
 
@@ -261,7 +261,7 @@ def test_targets_of_domains_are_reached(rng):
         assert plan.cost * (1 - proven(plan)) <= reference.cost * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("answers", ["binary", (0, 1), (0, 1, 0.25)])
+@pytest.mark.parametrize("answers", ["yes_no", (0, 1), (0, 1, 0.25)])
 def test_the_best_mechanism_is_that_of_all(answers, rng):
     """Every mechanism that fits is tried here.
 
@@ -271,7 +271,7 @@ def test_the_best_mechanism_is_that_of_all(answers, rng):
     won = set()
     for _ in range(max(PROBLEMS // 4, 24)):
         asked = Asked(rng, rates=False)
-        options = {"epsilon": asked.epsilon, "release": "sums", "total": asked.total, "answers": answers}
+        options = {"epsilon": asked.epsilon, "release": "sums", "total": asked.total, "questions": answers}
         options["device_epsilon"] = float(10 ** rng.uniform(-1, 1))
         options["epsilon"] = float(options["device_epsilon"] * 10 ** rng.uniform(-2, 0))
         variances = {}
@@ -283,7 +283,7 @@ def test_the_best_mechanism_is_that_of_all(answers, rng):
         best = dps.design(asked.strata, mechanism="best", **options)
         assert best.variance == pytest.approx(min(variances.values()), rel=1e-12), (vars(asked), options)
         won.add(best.inputs.mechanism)
-    expected = {"binary": {"randomized_response"}, (0, 1): {"sine", "staircase"}}
+    expected = {"yes_no": {"randomized_response"}, (0, 1): {"sine", "staircase"}}
     assert won == expected.get(answers, {"cells", "staircase"})
 
 
@@ -294,7 +294,7 @@ def test_the_best_mechanism_for_a_target_is_that_of_all(rng):
         k = int(rng.integers(1, 4))
         strata = dps.Strata(rng.integers(10, 60, k), rng.uniform(0.01, 0.5, k))
         E = float(10 ** rng.uniform(-0.5, 0.5))
-        options = {"epsilon": E / 10, "release": "sums", "device_epsilon": E, "answers": "binary"}
+        options = {"epsilon": E / 10, "release": "sums", "device_epsilon": E, "questions": "yes_no"}
         few = dps.design(strata, total=int(rng.integers(k, 6 * k)), mechanism="discrete_laplace", **options)
         target = few.standard_error * 1.001
         totals = []
@@ -317,7 +317,7 @@ def test_the_credit_in_closed_form():
         release="sums",
         device_epsilon=E,
         mechanism="randomized_response",
-        answers="binary",
+        questions="yes_no",
     )
     n = np.array([40.0, 20.0])
     e = np.log1p(math.expm1(0.2) * plan.strata.sizes / n)

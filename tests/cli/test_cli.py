@@ -26,7 +26,7 @@ def test_the_noise_is_the_best_unless_it_is_named_and_one_line_says_so():
             "Sine",
             "no other noise does better for these answers (staircase gives a standard error of",
         ),
-        (["--answers", "binary"], "Randomized response", "no other noise does better for these answers."),
+        (["--questions", "yes_no"], "Randomized response", "no other noise does better for these answers."),
         (["--delta", 1e-6], "Gaussian", "a promise of epsilon with delta requires it."),
     ):
         shown = " ".join(run("design", EXAMPLE, "--epsilon", 1, "--total", 200, *options).stdout.split())
@@ -134,7 +134,7 @@ def test_every_flag_reaches_the_library(tmp_path):
     strata.write_text("stratum;size;sd;coefficient\nx;100;20,5;1\ny;200;10;2\n")
     options = [
         *("--epsilon", 0.5, "--total", 60, "--mechanism", "discrete_laplace", "--objective", "custom"),
-        *("--answers", "0:100:5", "--min-per-stratum", 3, "--min-fraction", 0.1, "--max-fraction", 0.4),
+        *("--questions", "0:100:5", "--min-per-stratum", 3, "--min-fraction", 0.1, "--max-fraction", 0.4),
         *("--no-finite-population", "--confidence", 0.9),
     ]
     document = json.loads(run("design", strata, *options, "--json").stdout)
@@ -144,13 +144,15 @@ def test_every_flag_reaches_the_library(tmp_path):
         "total": 60,
         "mechanism": "discrete_laplace",
         "objective": "custom",
-        "answers": {"lower": 0.0, "upper": 100.0, "step": 5.0},
         "min_per_stratum": 3,
         "min_fraction": 0.1,
         "max_fraction": 0.4,
         "finite_population": False,
         "confidence": 0.9,
     }
+    (question,) = document["inputs"]["questions"]["questions"]
+    asked = {"kind": "scale", "lower": 0.0, "upper": 100.0, "step": 5.0}
+    assert {name: question[name] for name in asked} == asked
 
 
 @pytest.mark.slow
@@ -175,8 +177,8 @@ def test_out_by_ending(tmp_path, ending):
             ["design", EXAMPLE, "--epsilon", 1, "--total", 3],
             "at least the sum of the minimums (4), got --total 3",
         ),
-        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--answers", "yes"], "answers must be"),
-        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--answers", "0:0.1"], "sd must be at most"),
+        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--questions", "yes"], "answers must be"),
+        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--questions", "0:0.1"], "sd must be at most"),
         (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--at-most", 9], "got --total and --at-most"),
         (
             [
@@ -428,7 +430,7 @@ def test_one_value_for_all_strata(tmp_path):
     (tmp_path / "bare.csv").write_text("stratum,size\nA,7000\nB,8000\n")
     told = "stratum,size,proportion,response_rate\nA,7000,0.08,0.6\nB,8000,0.08,0.6\n"
     (tmp_path / "told.csv").write_text(told)
-    options = ("--epsilon", 1, "--answers", "binary")
+    options = ("--epsilon", 1, "--questions", "yes_no")
     both = ("--response-rate", 0.6, "--proportion", 0.08)
     for command in (
         ("design", "--total", 300, "--json"),

@@ -23,7 +23,7 @@ def answers_of(plan, form):
     first = {"yes_no": lambda _: "yes", "category": lambda each: each.categories[0]}
     return {
         each.name: first.get(each.kind, lambda each: each.lower)(each)
-        for each in plan.inputs.questionnaire
+        for each in plan.inputs.questions
         if each.name in plan.forms[form - 1].questions
     }
 

@@ -67,7 +67,10 @@ def folder(tmp_path_factory):
             "--total must be at most the population (1,500), got --total 40,000.",
         ),
         (f"{DESIGN} --total 9 --at-most 9", "got --total and --at-most."),
-        (f"{DESIGN} --total 9 --answers yes:no", "--answers must be 'binary', lower and upper (as in 0:1)"),
+        (
+            f"{DESIGN} --total 9 --questions yes:no",
+            "--questions must be 'yes_no', a range (as in 0:8000)",
+        ),
         (f"{DESIGN} --no-such", "no such option: --no-such"),
         (
             f"{DESIGN} --budget 9",
@@ -79,11 +82,11 @@ def folder(tmp_path_factory):
         ),
         (
             f"{DESIGN} --total 9 --mechanism randomized_response",
-            "Use --answers binary, a grid of one step, or",
+            "Use --questions yes_no, a grid of one step, or",
         ),
         (
             f"{DESIGN} --total 9 --mechanism discrete_laplace",
-            "Give the step of the grid too, as in --answers 0:100:1",
+            "Give the step of the grid too, as in --questions 0:100:1",
         ),
         (f"{DESIGN} --total 9 --release sums --mechanism piecewise", "got --mechanism piecewise."),
         (
@@ -98,11 +101,11 @@ def folder(tmp_path_factory):
         (f"{DESIGN} --target-cv 0.1", "got --target-cv alone."),
         ("design budget.csv --epsilon 1 --total 9", "budget.csv: 2 mistakes."),
         (
-            "design strata.csv --epsilon 1 --total 9 --answers rent|own --release sums",
+            "design strata.csv --epsilon 1 --total 9 --questions rent|own --release sums",
             "--release sums publishes numbers, got 2 categories. Ask them in a questionnaire",
         ),
         (
-            "design strata.csv --epsilon 1 --target-cv 0.1 --answers rent|own",
+            "design strata.csv --epsilon 1 --target-cv 0.1 --questions rent|own",
             "a coefficient of variation needs answers with a mean, got 2 categories. Ask for a standard error",
         ),
         ("design . --epsilon 1 --total 9", "a table must end in .csv"),
@@ -282,7 +285,7 @@ def test_a_problem_is_one_line_in_the_words_of_the_command_line(folder, command,
 def test_an_answer_that_is_no_number_is_not_repeated(folder):
     result = commands.run(folder, "privatize", "design.json", "--stratum-value", "A", input="canary\n")
     assert result.returncode == 2
-    assert result.stderr == "Error: every answer must be a number, got something else.\n"
+    assert result.stderr == "Error: every answer must be 0 to 1, got something else.\n"
 
 
 @pytest.mark.slow
@@ -334,7 +337,7 @@ def test_a_release_that_needs_consent_says_how_to_give_it(folder, tmp_path):
         return " ".join(result.stderr.split())
 
     done(f"frame fair1978.csv {FRAME} --out strata.csv")
-    done("design strata.csv --epsilon 1 --total 6366 --answers 0:60 --out design.json")
+    done("design strata.csv --epsilon 1 --total 6366 --questions 0:60 --out design.json")
     done(f"draw design.json fair1978.csv {FRAME} --out sample.csv")
     done(f"privatize design.json fair1978.csv {BATCH} --out one.csv")
     said = done(f"privatize design.json fair1978.csv {BATCH} --out two.csv", code=2)
@@ -371,11 +374,11 @@ def test_a_loss_beyond_the_promise_names_the_flag_that_accepts_it():
 
 def test_sentences_on_the_screen_name_flags(capsys):
     print_paragraph(
-        Sentence(f"Design again with {option('answers', (0, 100, 1))} or {option('clip', True)}.")
+        Sentence(f"Design again with {option('questions', (0, 100, 1))} or {option('clip', True)}.")
     )
     print_paragraph("Text of others stays: total=9.")
     assert capsys.readouterr().out.splitlines()[::2] == [
-        "Design again with --answers 0:100:1 or --clip.",
+        "Design again with --questions 0:100:1 or --clip.",
         "Text of others stays: total=9.",
     ]
 

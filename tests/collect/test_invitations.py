@@ -293,9 +293,9 @@ def test_a_key_that_others_may_read_warns_of_what_it_opens(tmp_path):
 
 def test_single_questions_are_told_to_become_a_questionnaire(tmp_path):
     plan = dps.design(
-        dps.Strata([300, 700]), epsilon=1, answers="binary", mechanism="randomized_response", total=100
+        dps.Strata([300, 700]), epsilon=1, questions="yes_no", mechanism="randomized_response", total=100
     )
-    with pytest.raises(dps.InputError, match="a collector needs a design with a questionnaire"):
+    with pytest.raises(dps.InputError, match="a collector needs a design with forms"):
         drawn(tmp_path, plan).invite()
 
 
@@ -472,9 +472,7 @@ def test_a_column_that_is_not_there_is_told_before_anyone_is_drawn(tmp_path, mon
 
 def test_the_status_says_how_many_answers_the_design_expects(tmp_path):
     strata = dps.Strata([300, 700], names=["north", "south"], response_rates=[0.6, 0.6])
-    plan = dps.design(
-        strata, questionnaire=QUESTIONS, epsilon=1.0, release="sums", device_epsilon=4.0, total=200
-    )
+    plan = dps.design(strata, questions=QUESTIONS, epsilon=1.0, release="sums", device_epsilon=4.0, total=200)
     made = invited(tmp_path, plan)
     assert survey_status(made.survey).expected == pytest.approx(plan.expected_answers)
     assert command("collect", "status", made.survey).startswith(

@@ -16,7 +16,7 @@ small_plan = cache(make_plan)
 
 
 def one_question(**options):
-    return dps.design(STRATA, **({"epsilon": 1.0, "total": 300, "answers": "binary"} | options))
+    return dps.design(STRATA, **({"epsilon": 1.0, "total": 300, "questions": "yes_no"} | options))
 
 
 def test_it_has_every_form_with_its_questions_and_levels():
@@ -89,7 +89,7 @@ def test_languages_labels_and_what_is_not_translated():
         ],
         language="English (en)",
     )  # fmt: skip
-    data = dps.respondent_kit(make_plan(questionnaire=questions, forms="one")).to_dict()
+    data = dps.respondent_kit(make_plan(questions=questions, forms="one")).to_dict()
     assert data["languages"] == [
         {"name": "English (en)", "tag": "en"}, {"name": "de", "tag": "de"}, {"name": "ar", "tag": "ar"}
     ]  # fmt: skip
@@ -118,8 +118,8 @@ def test_languages_as_browsers_name_them(name, tag):
         ({}, "yes_no", ["no", "yes"]),
         ({"release": "sums", "device_epsilon": 2.0}, "yes_no", ["no", "yes"]),
         ({"release": "mean", "device_epsilon": 2.0}, "yes_no", ["no", "yes"]),
-        ({"answers": ["rent", "own", "other"]}, "category", ["rent", "own", "other"]),
-        ({"answers": (0, 5, 5), "mechanism": "randomized_response"}, "scale", ["0", "5"]),
+        ({"questions": ["rent", "own", "other"]}, "category", ["rent", "own", "other"]),
+        ({"questions": (0, 5, 5), "mechanism": "randomized_response"}, "scale", ["0", "5"]),
     ],
 )
 def test_a_single_question_is_a_form_of_its_own(options, kind, values):
@@ -133,7 +133,7 @@ def test_a_single_question_is_a_form_of_its_own(options, kind, values):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: dps.respondent_kit(one_question(mechanism="laplace"), text="?"), "questionnaire of one question"),
+        (lambda: dps.respondent_kit(one_question(mechanism="laplace"), text="?"), "Use forms=.one."),
         (lambda: dps.respondent_kit(one_question(release="sums"), text="?"), "the office sees raw answers"),
         (lambda: dps.respondent_kit(one_question()), "text must be the question as respondents read it"),
         (lambda: dps.respondent_kit(small_plan(), text="Do you?"), "text is for a single question"),

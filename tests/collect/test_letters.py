@@ -51,7 +51,7 @@ def plan_in(*languages):
     ]  # fmt: skip
     return dps.design(
         dps.Strata([300, 700], names=["north", "south"]),
-        questionnaire=dps.Questionnaire(questions, language=languages[0]),
+        questions=dps.Questionnaire(questions, language=languages[0]),
         epsilon=1, device_epsilon=3, release="sums", total=10,
     )  # fmt: skip
 
@@ -181,7 +181,7 @@ def test_every_language_of_the_questionnaire_has_its_text(tmp_path, printed):
 def test_where_everyone_is_asked_nobody_was_chosen_or_has_to_keep_it_secret(tmp_path, printed):
     some = plan_in("English (en)", "Deutsch (de)", "ar", "fr", "es")
     plan = dps.design(
-        dps.Strata([4, 6], names=["north", "south"]), questionnaire=some.inputs.questionnaire,
+        dps.Strata([4, 6], names=["north", "south"]), questions=some.inputs.questions,
         epsilon=1, device_epsilon=3, release="sums", total=10,
     )  # fmt: skip
     drawn(tmp_path, plan).invite(letters=Letters(tmp_path / "letters"))

@@ -36,7 +36,7 @@ SPOKEN = dps.Questionnaire(
 @pytest.fixture(scope="module")
 def spoken():
     """A server for a questionnaire in three languages, on one form."""
-    with serving(dps.respondent_kit(small_plan(questionnaire=SPOKEN, forms="one"), title="Work")) as served:
+    with serving(dps.respondent_kit(small_plan(questions=SPOKEN, forms="one"), title="Work")) as served:
         yield served
 
 
@@ -56,7 +56,7 @@ def test_a_question_that_may_be_left_blank_has_words_for_it(browser):
         ],
         language="de",
     )
-    kit = dps.respondent_kit(small_plan(questionnaire=questions, forms="one"), title="Home")
+    kit = dps.respondent_kit(small_plan(questions=questions, forms="one"), title="Home")
     with serving(kit) as served, responding(browser, served) as visit:
         visit.open(served.link(0)).press("Beginnen").without_barriers()
         visit.chooses("Keine Antwort").press("Weiter").without_barriers().chooses("Keine Antwort")
@@ -70,7 +70,7 @@ def test_yes_comes_first_and_the_first_page_speaks_of_the_own_form(browser, smal
         ],
         language="de",
     )
-    kit = dps.respondent_kit(small_plan(questionnaire=questions, forms="one"), title="Rauchen")
+    kit = dps.respondent_kit(small_plan(questions=questions, forms="one"), title="Rauchen")
     with serving(kit) as served, responding(browser, served) as visit:
         visit.open(served.link(0)).press("Beginnen")
         assert visit.page.locator(".choice").all_inner_texts() == ["Ja", "Nein", "Keine Antwort"]
@@ -295,7 +295,7 @@ def test_texts_in_an_unknown_language_are_offered_with_words_in_all(browser, sur
 def test_a_language_without_words_of_its_own_has_english_ones(browser):
     question = dps.Question("q", "yes_no", blank=False, text="Fuma?", labels=["Não", "Sim"])
     questions = dps.Questionnaire([question], language="pt")
-    with serving(dps.respondent_kit(small_plan(questionnaire=questions))) as survey, responding(browser, survey) as visit:  # fmt: skip
+    with serving(dps.respondent_kit(small_plan(questions=questions))) as survey, responding(browser, survey) as visit:  # fmt: skip
         visit.open(survey.link(0)).press("Start").sees("Question 1 of 1").chooses("Sim")
         expect(visit.page.locator("html")).to_have_attribute("lang", "en")
         expect(visit.page.locator("legend")).to_have_attribute("lang", "pt")
@@ -308,7 +308,7 @@ def test_words_of_a_questionnaire_are_text_and_never_markup(browser):
         "labels": ["<i>no</i>", "<script>alert(1)</script>"],
     }
     questions = dps.Questionnaire([dps.Question("<u>q</u>", "yes_no", blank=False, **texts)])
-    kit = dps.respondent_kit(small_plan(questionnaire=questions), title="<h1>T</h1>")
+    kit = dps.respondent_kit(small_plan(questions=questions), title="<h1>T</h1>")
     with serving(kit) as survey, responding(browser, survey) as visit:
         visit.open(survey.link(0)).press("Start").sees("Question 1 of 1")
         expect(visit.page.locator("legend")).to_have_text(texts["text"])

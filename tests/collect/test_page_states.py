@@ -333,7 +333,7 @@ def test_a_survey_can_be_served_under_any_path(browser, small_kit):
 
 
 def test_one_question_alone_has_a_page(browser):
-    plan = dps.design(dps.Strata([900, 2000]), epsilon=1, total=300, answers=["rent", "own", "other"])
+    plan = dps.design(dps.Strata([900, 2000]), epsilon=1, total=300, questions=["rent", "own", "other"])
     with (
         serving(dps.respondent_kit(plan, text="Where do you live?")) as survey,
         responding(browser, survey) as visit,

@@ -63,7 +63,7 @@ def test_nothing_of_a_cell_is_kept_and_memory_is_bounded(monkeypatch):
 
 def test_names_are_text_and_never_markup():
     question = dps.Question("<script>alert(1)</script>", "yes_no", text="<b>?</b>")
-    kit = dps.respondent_kit(small_plan(questionnaire=dps.Questionnaire([question])), title="<i>&")
+    kit = dps.respondent_kit(small_plan(questions=dps.Questionnaire([question])), title="<i>&")
     with TestClient(make_preview(kit), base_url="http://127.0.0.1") as client:
         page = client.get("/preview").text
     assert "<script>" not in page

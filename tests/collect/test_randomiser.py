@@ -60,8 +60,8 @@ def page(browser, survey):
 def plans():
     """Every kind of question; one budget, or one a stratum; awkward ranges; blanks; a large budget."""
     published = small_plan(release="microdata", device_epsilon=None)
-    odd = small_plan(questionnaire=ODD_QUESTIONS, forms=[["depth", "grade"], ["mass", "name"]])
-    blank = small_plan(questionnaire=MAY_BE_BLANK)
+    odd = small_plan(questions=ODD_QUESTIONS, forms=[["depth", "grade"], ["mass", "name"]])
+    blank = small_plan(questions=MAY_BE_BLANK)
     return [small_plan(), published, odd, blank, small_plan(device_epsilon=40.0)]
 
 
@@ -85,7 +85,7 @@ def make_vectors(plans, kits, number):
         which = chance.randrange(len(plans))
         plan = plans[which]
         form, stratum = chance.randrange(len(plan.forms)), chance.randrange(len(plan.strata))
-        named = {question.name: question for question in plan.inputs.questionnaire}
+        named = {question.name: question for question in plan.inputs.questions}
         answers = {name: any_answer(named[name], chance) for name in plan.forms[form].questions}
         given = chance.randbytes(300)
         used = 0
@@ -185,7 +185,7 @@ def test_every_part_of_a_kit_is_plain_json(plans):
 def test_one_question_alone_has_the_law_of_its_design(page):
     """Randomized response at a design's budget, as rows of one question."""
     strata = dps.Strata([900, 2000], names=["a", "b"])
-    plan = dps.design(strata, epsilon=0.8, total=300, answers=["x", "y", "z"])
+    plan = dps.design(strata, epsilon=0.8, total=300, questions=["x", "y", "z"])
     kit = respondent_kit(plan, text="Which?")
     counts = page.evaluate(COUNT, [kit.to_dict(), 0, kit.odds[1][0], {"answer": "y"}, DRAWS])
     q, d = (float(each) for each in plan.mechanism.chances(plan.local_epsilons[1]))

@@ -10,7 +10,7 @@ from collecting import DATABASES, collecting, drawn, invited, send_all
 from dpstrata.collect.closing import close_survey
 from dpstrata.fielding.releases import fielding_of
 
-OPTIONS = {"answers": "binary", "mechanism": "randomized_response", "total": 100}
+OPTIONS = {"questions": "yes_no", "mechanism": "randomized_response", "total": 100}
 
 
 def plan_of(release="sums", **more):

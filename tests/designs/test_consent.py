@@ -45,7 +45,7 @@ def local(epsilon, plan):
 @pytest.mark.parametrize("device_epsilon", [0.5, 1.0, 3.0, 4.5])
 def test_yes_and_no_on_devices(epsilon, device_epsilon):
     plan = dps.design(
-        PEOPLE, epsilon=epsilon, device_epsilon=device_epsilon, release="sums", answers="binary", total=4000
+        PEOPLE, epsilon=epsilon, device_epsilon=device_epsilon, release="sums", questions="yes_no", total=4000
     )
     told = plan.consent("en")
     flipped = 1 / (1 + math.exp(device_epsilon))
@@ -56,7 +56,7 @@ def test_yes_and_no_on_devices(epsilon, device_epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_published_answers_of_yes_and_no(epsilon):
-    plan = dps.design(PEOPLE, epsilon=epsilon, at_most=34_000, answers="binary")
+    plan = dps.design(PEOPLE, epsilon=epsilon, at_most=34_000, questions="yes_no")
     budgets = local(epsilon, plan)
     flipped = [1 / (1 + math.exp(e)) for e in budgets]
     told = plan.consent()
@@ -70,7 +70,9 @@ def test_published_answers_of_yes_and_no(epsilon):
 
 @pytest.mark.parametrize(("total", "everyone"), [(sum(SIZES), True), (sum(SIZES) - 1, False)])
 def test_who_was_asked_is_no_secret_where_everyone_is(total, everyone):
-    plan = dps.design(PEOPLE, epsilon=1.0, device_epsilon=3.0, release="sums", answers="binary", total=total)
+    plan = dps.design(
+        PEOPLE, epsilon=1.0, device_epsilon=3.0, release="sums", questions="yes_no", total=total
+    )
     told = plan.consent()
     assert told.figures.everyone is everyone
     assert ("who was asked" in str(told)) is not everyone
@@ -93,7 +95,7 @@ def test_nor_is_who_got_which_form(total, everyone, release):
 
 
 def test_published_categories():
-    plan = dps.design(PEOPLE, epsilon=1.0, total=10_000, answers=["rent", "own", "other", "none"])
+    plan = dps.design(PEOPLE, epsilon=1.0, total=10_000, questions=["rent", "own", "other", "none"])
     budgets = local(1.0, plan)
     changed = [3 / (math.exp(e) + 3) for e in budgets]
     told = plan.consent()
@@ -102,7 +104,7 @@ def test_published_categories():
 
 
 def test_answers_that_hardly_change():
-    told = dps.design(PEOPLE, epsilon=1.0, total=200, answers="binary").consent()
+    told = dps.design(PEOPLE, epsilon=1.0, total=200, questions="yes_no").consent()
     assert "fewer than 1 of every 100 answers" in str(told)
     assert "almost certain: more than 99% sure" in str(told)
     assert numbers(told, 1) == [74]
@@ -114,7 +116,7 @@ def test_amounts(mechanism):
         dps.Strata(SIZES, sds=[900.0] * 4),
         epsilon=1.0,
         at_most=20_000,
-        answers=(0, 8000),
+        questions=(0, 8000),
         mechanism=mechanism,
     )
     told = str(plan.consent())
@@ -137,7 +139,7 @@ def test_numbers_on_a_grid_that_may_stay_as_they_are(device_epsilon):
         epsilon=1.0,
         device_epsilon=device_epsilon,
         total=2000,
-        answers=(0, 10, 1),
+        questions=(0, 10, 1),
         release="sums",
         mechanism="discrete_laplace",
     )
@@ -158,7 +160,7 @@ def test_amounts_on_devices_are_those_of_one_answer():
         epsilon=1.0,
         device_epsilon=2.0,
         total=2000,
-        answers=(0, 8000),
+        questions=(0, 8000),
         release="mean",
         mechanism="laplace",
     )
@@ -184,7 +186,7 @@ def test_an_office_that_sees_raw_answers(release, what):
 
 
 def test_the_office_adds_nothing_where_devices_do_enough():
-    options = {"epsilon": 1.0, "release": "sums", "answers": "binary"}
+    options = {"epsilon": 1.0, "release": "sums", "questions": "yes_no"}
     enough = dps.design(PEOPLE, **options, total=200, device_epsilon=3.0)
     assert (enough.local_epsilons >= 3.0).all()
     assert "adds a random amount" not in str(enough.consent())
@@ -199,7 +201,7 @@ def test_rows_of_a_questionnaire(release):
         PEOPLE,
         epsilon=1.0,
         at_most=20_000,
-        questionnaire=dps.Questionnaire(QUESTIONS),
+        questions=dps.Questionnaire(QUESTIONS),
         forms="one",
         **release,
     )
@@ -223,7 +225,8 @@ def test_numbers_are_said_to_be_moved_to_fixed_values_where_they_are():
             PEOPLE,
             epsilon=1.0,
             at_most=20_000,
-            questionnaire=dps.Questionnaire(questions),
+            questions=questions,
+            forms="one",
             release="sums",
             device_epsilon=4.0,
         )
@@ -237,7 +240,7 @@ def test_rows_that_the_office_gets_raw():
         PEOPLE,
         epsilon=1.0,
         at_most=20_000,
-        questionnaire=dps.Questionnaire(QUESTIONS),
+        questions=dps.Questionnaire(QUESTIONS),
         release="sums",
         device_epsilon=3.0,
     )
@@ -254,7 +257,7 @@ def test_rows_of_each_form():
         total=2000,
         device_epsilon=3.0,
         release="sums",
-        questionnaire=dps.Questionnaire(QUESTIONS),
+        questions=dps.Questionnaire(QUESTIONS),
         forms=[["smokes", "income"], ["trust"]],
     )
     shares = []
@@ -278,12 +281,12 @@ def test_respondents_are_told_that_taking_part_tells_that_a_form_is_complete():
         total=2000,
         device_epsilon=3.0,
         release="sums",
-        questionnaire=dps.Questionnaire([dps.Question("sick", "yes_no", blank=True), QUESTIONS[0]]),
+        questions=dps.Questionnaire([dps.Question("sick", "yes_no", blank=True), QUESTIONS[0]]),
         forms=[["sick"], ["smokes"]],
     )
     said = "Your answers count only if you answer every question that may not be left blank; "
     assert [said in str(plan.consent(form=form)) for form in (None, 1, 2)] == [True, False, True]
-    alone = dps.design(PEOPLE, epsilon=1.0, total=2000, answers="binary")
+    alone = dps.design(PEOPLE, epsilon=1.0, total=2000, questions="yes_no")
     assert said not in str(alone.consent())
 
 
@@ -295,7 +298,7 @@ def test_shares_of_changed_rows_are_what_devices_do():
         total=2000,
         device_epsilon=1.0,
         release="sums",
-        questionnaire=dps.Questionnaire(QUESTIONS[:2]),
+        questions=dps.Questionnaire(QUESTIONS[:2]),
         forms="one",
     )
     generator = np.random.default_rng(4)
@@ -314,16 +317,16 @@ def test_the_language_is_that_of_the_questionnaire():
         [dps.Question("smokes", "yes_no", blank=False, translations=[german])], language="Deutsch (de)"
     )
     options = {"epsilon": 1.0, "total": 2000, "device_epsilon": 3.0, "release": "sums"}
-    plan = dps.design(PEOPLE, **options, questionnaire=asked)
+    plan = dps.design(PEOPLE, **options, questions=asked)
     assert plan.consent().language == "de"
     assert plan.consent("en").language == "en"
-    assert dps.design(PEOPLE, epsilon=1, total=200, answers="binary").consent().language == "en"
+    assert dps.design(PEOPLE, epsilon=1, total=200, questions="yes_no").consent().language == "en"
     page = dps.report_html(plan)
     assert '<article lang="de" dir="ltr"><h3>Was mit Ihren Antworten geschieht</h3>' in page
     assert '<article lang="fr" dir="ltr">' in page
     assert '<article lang="en"' not in page
     foreign = dps.Questionnaire([dps.Question("smokes", "yes_no", blank=False)], language="Português (pt)")
-    plan = dps.design(PEOPLE, **options, questionnaire=foreign)
+    plan = dps.design(PEOPLE, **options, questions=foreign)
     with pytest.raises(
         dps.InputError, match=r"^language must have texts for respondents; there are ar \(Arabic\)"
     ):
@@ -350,7 +353,7 @@ def test_no_text_promises_what_does_not_hold():
         total=500,
         pilot_epsilon=0.4,
         pilot_total=100,
-        answers=(0, 1),
+        questions=(0, 1),
     )
     with pytest.raises(dps.NotAvailableError, match="not available for the waves of a pilot"):
         first.consent()
@@ -362,7 +365,9 @@ def test_the_place_must_be_one_where_answers_are_noised():
         dps.InputError, match=r"^noised_at does not apply to this design: the office sees raw"
     ):
         raw.consent(noised_at="office")
-    device = dps.design(PEOPLE, epsilon=1.0, total=500, release="sums", device_epsilon=2.0, answers="binary")
+    device = dps.design(
+        PEOPLE, epsilon=1.0, total=500, release="sums", device_epsilon=2.0, questions="yes_no"
+    )
     with pytest.raises(dps.InputError, match=r"^noised_at must be device where devices noise a single"):
         device.consent(noised_at="office")
     with pytest.raises(
@@ -374,7 +379,7 @@ def test_the_place_must_be_one_where_answers_are_noised():
 
 
 def test_the_command(tmp_path):
-    plan = dps.design(PEOPLE, epsilon=1.0, total=500, release="sums", device_epsilon=2.0, answers="binary")
+    plan = dps.design(PEOPLE, epsilon=1.0, total=500, release="sums", device_epsilon=2.0, questions="yes_no")
     plan.save(tmp_path / "design.json")
     shown = commands.run(tmp_path, "consent", "design.json", "--language", "fr", "--out", "consent.txt")
     assert shown.stdout == str(plan.consent("fr")) == (tmp_path / "consent.txt").read_text(encoding="utf-8")

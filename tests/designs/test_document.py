@@ -17,7 +17,7 @@ import dpstrata as dps
 from dpstrata.designs.document_shape import DesignDocument
 from dpstrata.designs.schema import design_schema
 from dpstrata.words.numbers import factor_up, round_up
-from problems import MECHANISMS, OBJECTIVES, PAPER_SDS, PAPER_SIZES, answers_of
+from problems import MECHANISMS, OBJECTIVES, PAPER_SDS, PAPER_SIZES, asked_of
 
 
 def make_plan(**options):
@@ -32,15 +32,15 @@ def make_plan(**options):
         sd_sources=["public", "prior", "bound", "prior"],
         extra={"region": ["n", "n", "s", None], "code": [1, 2.5, True, "x"]},
     )
-    asked = {"epsilon": 1.0, "total": 200, "answers": (0, 1, 0.01), "mechanism": "laplace", **options}
+    asked = {"epsilon": 1.0, "total": 200, "questions": (0, 1, 0.01), "mechanism": "laplace", **options}
     return dps.design(strata, **asked)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize(("mechanism", "steps"), MECHANISMS)
 def test_round_trip_is_exact(tmp_path, objective, mechanism, steps):
-    answers = answers_of(steps)
-    plan = make_plan(objective=objective, mechanism=mechanism, answers=answers, min_fraction=0.001)
+    questions = asked_of(steps)
+    plan = make_plan(objective=objective, mechanism=mechanism, questions=questions, min_fraction=0.001)
     plan.save(tmp_path / "design.json")
     again = dps.load_design(tmp_path / "design.json")
     assert again == plan
@@ -81,7 +81,7 @@ def test_the_document_has_its_published_form():
         "comparison",
         "privacy",
     ]
-    assert document["inputs"]["answers"] == {"lower": 0.0, "upper": 1.0, "step": 0.01}
+    assert document["inputs"]["questions"]["questions"][0]["step"] == 0.01
     first = document["strata"][0]
     assert (first["stratum"], first["size"], first["sample_size"], first["sd_source"]) == (
         "A",
@@ -108,7 +108,7 @@ def test_the_document_has_its_published_form():
     ("change", "words"),
     [
         (lambda d: d.update(format="other"), "is not a design document"),
-        (lambda d: d.update(version=2), "must be a design document of version 3, got version 2"),
+        (lambda d: d.update(version=2), "must be a design document of version 4, got version 2"),
         (lambda d: d.pop("strata"), "not a valid design document: strata: Field required"),
         (lambda d: d["strata"][0].update(size="many"), "strata.0.size"),
         (lambda d: d["strata"][0].update(surprise=1), "strata.0.surprise"),
@@ -307,7 +307,7 @@ def test_the_digest_is_of_what_was_asked_and_decided():
         return dps.design(dps.Strata(sizes, sds, names), **(asked | options)).digest
 
     known = digest()
-    assert known == "86a34aa419701a2c4f4a763c1177ba4f4fec4898c388f649d16102427aef0ccf"
+    assert known == "8f5a99fa2e18f8df44823dce23a1581b019d372892d752a8cfd175ea47e30a0c"
     assert (
         len({known, digest(epsilon=2), digest(total=41), digest(sds=(0.3, 0.2)), digest(sizes=(700, 901))})
         == 5

@@ -21,10 +21,10 @@ SIZES = [700, 900]
             (700 * 0.1 + 900 * 0.2) / 1600,
         ),
         (dps.Strata(SIZES), {"total": 90, "proportion": 0.08}, 0.08),
-        (dps.Strata(SIZES, [0.3, 0.3]), {"total": 90, "answers": "binary"}, 0.1),  # p(1 − p) = 0.09
+        (dps.Strata(SIZES, [0.3, 0.3]), {"total": 90, "questions": "yes_no"}, 0.1),  # p(1 − p) = 0.09
         (dps.Strata(SIZES, [0.3, 0.3]), {"total": 90}, None),  # any answers may spread so
-        (dps.Strata(SIZES, [0.1, 0.5]), {"total": 90, "answers": "binary"}, None),  # shares too different
-        (dps.Strata(SIZES, [0.3, 0.3], sd_sources="bound"), {"total": 90, "answers": "binary"}, None),
+        (dps.Strata(SIZES, [0.1, 0.5]), {"total": 90, "questions": "yes_no"}, None),  # shares too different
+        (dps.Strata(SIZES, [0.3, 0.3], sd_sources="bound"), {"total": 90, "questions": "yes_no"}, None),
         (dps.Strata(SIZES, extra={"expected_mean": ["?", ""]}), {"total": 90}, None),
         (dps.Strata(SIZES, extra={"expected_mean": [2, 3]}), {"total": 90}, None),  # outside the answers
     ],
@@ -75,7 +75,7 @@ def test_precision_of_a_questionnaire_if_some_answer(total):
     strata = dps.Strata(SIZES)
     plan = dps.design(
         strata,
-        questionnaire=dps.Questionnaire(questions),
+        questions=dps.Questionnaire(questions),
         epsilon=1,
         device_epsilon=3,
         release="sums",
@@ -100,7 +100,7 @@ def test_designs_that_count_on_some_share_say_nothing_of_another():
     rates = dps.design(dps.Strata(SIZES), epsilon=1, total=90, response_rate=0.5)
     mean = dps.design(dps.Strata(SIZES), epsilon=1, total=90, release="mean")
     pilot = dps.pilot(
-        dps.Strata(SIZES), epsilon=1, pilot_epsilon=0.3, total=90, pilot_total=30, answers="binary"
+        dps.Strata(SIZES), epsilon=1, pilot_epsilon=0.3, total=90, pilot_total=30, questions="yes_no"
     )
     for plan in (rates, mean, pilot):
         assert plan.precision_if(0.6) is None

@@ -10,7 +10,7 @@ from dpstrata.fielding.questionnaires.rows import odds_in
 from dpstrata.present.report.words import influence_in_words
 
 STRATA = dps.Strata([300, 700], names=["north", "south"])
-YES_NO = {"answers": "binary", "mechanism": "randomized_response"}
+YES_NO = {"questions": "yes_no", "mechanism": "randomized_response"}
 
 
 @pytest.mark.parametrize("release", ["sums", "microdata"])
@@ -18,7 +18,7 @@ YES_NO = {"answers": "binary", "mechanism": "randomized_response"}
 def test_rows_are_replaced_and_a_report_counts_so_much_more(release, rate):
     strata = STRATA if rate is None else STRATA.filled(response_rate=rate)
     budget = {"device_epsilon": 3.0} if release == "sums" else {}
-    plan = dps.design(strata, questionnaire=QUESTIONS, epsilon=1, release=release, total=150, **budget)
+    plan = dps.design(strata, questions=QUESTIONS, epsilon=1, release=release, total=150, **budget)
     shifts = {}
     for t, form in enumerate(plan.forms):
         for i in range(2):

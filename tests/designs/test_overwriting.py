@@ -19,7 +19,7 @@ def drawn(folder, sample="sample.csv"):
     rows = [f"{1000 + i},{'north' if i % 3 else 'south'}" for i in range(90)]
     (folder / "people.csv").write_text("person,region\n" + "\n".join(rows) + "\n")
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
-    plan = dps.design(frame_strata(frame), epsilon=1, total=10, answers="binary")
+    plan = dps.design(frame_strata(frame), epsilon=1, total=10, questions="yes_no")
     plan.save(folder / "design.json")
     (folder / sample).parent.mkdir(exist_ok=True)
     draw(folder / "design.json", frame, out=folder / sample, key_file=folder / "draw.key")
@@ -55,7 +55,7 @@ def test_a_design_that_was_released_is_not_replaced_and_only_its_answers_are_est
     (tmp_path / "draw.json").unlink()
     counted = run(tmp_path, "frame", "people.csv", *batch[2:6], "--out", "strata.csv")
     assert counted.returncode == 0, counted.stderr
-    options = ["--epsilon", "3", "--total", "10", "--answers", "binary"]
+    options = ["--epsilon", "3", "--total", "10", "--questions", "yes_no"]
     wrong = run(tmp_path, "design", "strata.csv", *options, "--out", "design.json")
     assert (wrong.returncode, "ledger.json refers to this design" in wrong.stderr) == (2, True), wrong.stderr
     assert dps.load_design(tmp_path / "design.json") == plan

@@ -30,7 +30,7 @@ def test_round_trip_is_exact(tmp_path, options):
     for one, other in zip(again.forms, plan.forms, strict=True):
         assert np.array_equal(one.sample_sizes, other.sample_sizes)
         assert (one.questions, one.levels, one.tables) == (other.questions, other.levels, other.tables)
-    assert again.inputs.questionnaire == QUESTIONS
+    assert again.inputs.questions == QUESTIONS
     again.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "design.json").read_bytes()
 
@@ -54,7 +54,7 @@ def changed(document, place, value):
 
 
 FORM = ("inputs", "forms", 0)
-ASKED = ("inputs", "questionnaire", "questions", 0)
+ASKED = ("inputs", "questions", "questions", 0)
 POSSIBLE = "does not describe a possible design"
 CERTIFICATE = "the certificate does not hold for the sample sizes; the file was changed"
 PRICES = "the prices of the forms do not fit the questions; the file was changed"
@@ -68,9 +68,9 @@ PRICES = "the prices of the forms do not fit the questions; the file was changed
         ((*FORM, "share"), 0.64, None),
         (("inputs", "forms", 1, "questions"), ["drinks", "smokes"], POSSIBLE),
         (("inputs", "forms", 1, "questions"), ["drinks", "votes"], "unknown question 'votes'"),
-        (("inputs", "forms"), "auto", "a document must list the forms of its questionnaire, got 'auto'"),
-        (("inputs", "questionnaire"), None, None),
-        (("inputs", "questionnaire", "questions"), [], "is not a valid design document"),
+        (("inputs", "forms"), "auto", "a document must list the forms of its questions, got 'auto'"),
+        (("inputs", "questions"), None, None),
+        (("inputs", "questions", "questions"), [], "is not a valid design document"),
         ((*ASKED, "kind"), "essay", "is not a valid design document"),
         ((*ASKED, "importance"), -1.0, "importance must lie between"),
         ((*ASKED, "importance"), 5.0, CERTIFICATE),

@@ -80,7 +80,7 @@ def design(case, release, *, rates=None, epsilon=1.0, E=3.0):
         epsilon, asked, forms = 5.0, {}, [{**each, "tables": []} for each in forms]
     plan = dps.design(
         strata,
-        questionnaire=questionnaire,
+        questions=questionnaire,
         spreads=spreads_of(strata, questionnaire, population),
         forms=forms,
         epsilon=epsilon,
@@ -92,7 +92,7 @@ def design(case, release, *, rates=None, epsilon=1.0, E=3.0):
 
 def scored(plan, population, estimates):
     """Bias and variance of each question with their Monte Carlo errors; of a category as the library counts it."""
-    for name, true in truth(plan.inputs.questionnaire, population).items():
+    for name, true in truth(plan.inputs.questions, population).items():
         off = estimates[name] - true
         half = 0.5 if len(true) > 1 else 1.0
         squares = half * ((off - off.mean(axis=0)) ** 2).sum(axis=1)

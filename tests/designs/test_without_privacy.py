@@ -63,7 +63,7 @@ def test_with_equal_costs_rivals_have_as_many_people():
 def test_dividing_people_over_forms_is_a_cost_of_privacy():
     """With hardly any noise, half the people for each question double the variance, and no more."""
     questions = dps.Questionnaire([dps.Question("a", "yes_no"), dps.Question("b", "yes_no")])
-    asked = {"questionnaire": questions, "epsilon": 60, "device_epsilon": 60, "release": "sums", "total": 400}
+    asked = {"questions": questions, "epsilon": 60, "device_epsilon": 60, "release": "sums", "total": 400}
     strata = dps.Strata([20_000, 30_000])
     n, W = np.array([160, 240]), np.array([0.4, 0.6])
     spread = strata.sizes / (strata.sizes - 1) / 3  # half the sum over yes, no and blank, at a third each
@@ -84,7 +84,7 @@ def test_questions_together_weigh_as_in_the_design():
     questions = dps.Questionnaire(
         [dps.Question("a", "yes_no", importance=3), dps.Question("b", "number", lower=0, upper=10)]
     )
-    asked = {"questionnaire": questions, "epsilon": 1, "device_epsilon": 3, "release": "sums", "total": 400}
+    asked = {"questions": questions, "epsilon": 1, "device_epsilon": 3, "release": "sums", "total": 400}
     plan = dps.design(dps.Strata([20_000, 30_000]), **asked)
     a, b = (each.standard_error_without_privacy for each in plan.questions)
     assert plan.standard_error_without_privacy == pytest.approx(math.sqrt((3 * a**2 + (b / 10) ** 2) / 4))

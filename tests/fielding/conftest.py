@@ -20,7 +20,7 @@ def field(folder):
     people = [(f"canary-{i:04}", "north" if i % 3 else "south") for i in range(900)]
     (folder / "people.csv").write_text("person,region\n" + "".join(f"{p},{r}\n" for p, r in people))
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
-    plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 100_000))
+    plan = dps.design(frame_strata(frame), epsilon=1, total=40, questions=(0, 100_000))
     plan.save(folder / "design.json")
     draw(folder / "design.json", frame, out=folder / "sample.csv", key_file=folder / "draw.key")
     with open(folder / "sample.csv", newline="") as file:

@@ -77,7 +77,7 @@ def test_a_promise_that_still_holds_is_said_and_counts_as_promised(fielded):
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
     counted = frame_strata(frame)
     strata = dps.Strata(counted.sizes, names=counted.names, response_rates=[0.7, 0.7])
-    plan = dps.design(strata, epsilon=1, total=450, answers=(0, 100_000))
+    plan = dps.design(strata, epsilon=1, total=450, questions=(0, 100_000))
     field_instead(folder, frame, plan, {"income": 43210})
     header, *rows = (folder / "answers.csv").read_text().splitlines()
     some = [row for name in plan.strata.names for row in [r for r in rows if f",{name}," in r][:80]]

@@ -91,7 +91,7 @@ def test_devices_take_a_missing_answer_for_a_blank():
     strata = dps.Strata([500, 900], names=["a", "b"])
     questions = dps.Questionnaire([WITH_BLANKS[4], dps.Question("drinks", "yes_no", blank=False)])
     plan = dps.design(
-        strata, questionnaire=questions, epsilon=1, device_epsilon=30, release="sums", total=200, forms="one"
+        strata, questions=questions, epsilon=1, device_epsilon=30, release="sums", total=200, forms="one"
     )
     for given in ({"drinks": "yes"}, {"drinks": "yes", "ill": None}, {"drinks": "yes", "ill": ""}):
         assert dps.noise_row(plan, "a", 1, given).answers == {"ill": "no answer", "drinks": "yes"}
@@ -104,7 +104,7 @@ def test_what_is_known_of_blanks_makes_a_design_more_precise():
     questions = dps.Questionnaire([WITH_BLANKS[4], dps.Question("drinks", "yes_no", blank=False)])
     known = dps.Spreads(strata, questions, proportions={"ill": [[0.9, 0.05, 0.05]] * 2})
     given = {"epsilon": 1, "device_epsilon": 4, "release": "sums", "total": 200}
-    worst, better = (dps.design(strata, questionnaire=questions, spreads=s, **given) for s in (None, known))
+    worst, better = (dps.design(strata, questions=questions, spreads=s, **given) for s in (None, known))
     assert better.questions[0].standard_error < worst.questions[0].standard_error
     population = dps.synthetic_population(better)
     assert (population[0]["ill"] == "no answer").sum() == 25
@@ -118,7 +118,7 @@ def test_the_statement_says_what_becomes_of_blanks():
     )
 
     def assumed(*questions):
-        plan = dps.design(strata, questionnaire=dps.Questionnaire(questions), **given)
+        plan = dps.design(strata, questions=questions, forms="one", **given)
         return [each for each in plan.privacy["assumptions"] if "blank" in each]
 
     blank, plain = dps.Question("a", "yes_no", blank=True), dps.Question("b", "yes_no", blank=False)
@@ -137,7 +137,7 @@ def test_the_statement_says_what_becomes_of_blanks():
 def test_a_document_keeps_blanks(tmp_path):
     plan = dps.design(
         dps.Strata(np.array([500, 900])),
-        questionnaire=WITH_BLANKS,
+        questions=WITH_BLANKS,
         epsilon=1,
         device_epsilon=4,
         release="sums",
@@ -146,6 +146,6 @@ def test_a_document_keeps_blanks(tmp_path):
     plan.save(tmp_path / "design.json")
     again = dps.load_design(tmp_path / "design.json")
     assert (again, again.digest) == (plan, plan.digest)
-    assert [question.blank for question in again.inputs.questionnaire] == [True, True, False, False, True]
-    written = plan.to_dict()["inputs"]["questionnaire"]["questions"]
+    assert [question.blank for question in again.inputs.questions] == [True, True, False, False, True]
+    written = plan.to_dict()["inputs"]["questions"]["questions"]
     assert [question["blank"] for question in written] == [True, True, False, False, True]

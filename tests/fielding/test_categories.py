@@ -25,12 +25,12 @@ from surveys import Listed
 FALSE_ALARM = 1e-8
 TENURES = ["rent", "own", "other"]
 STRATA = dps.Strata([400, 600], names=["north", "south"], extra={"half": ["a", "b"]})
-PLAN = dps.design(STRATA, answers=TENURES, epsilon=1, total=200)
+PLAN = dps.design(STRATA, questions=TENURES, epsilon=1, total=200)
 
 
 def test_names_are_kept_or_replaced_as_often_as_they_should_be():
     """Real draws against the chances of the textbook; a budget 10% too large is caught."""
-    plan = dps.design(dps.Strata([10**7], names=["a"]), answers=TENURES, epsilon=0.02, total=30_000)
+    plan = dps.design(dps.Strata([10**7], names=["a"]), questions=TENURES, epsilon=0.02, total=30_000)
     drawn = Counter(dps.noise_answers(plan, "a", ["own"] * 30_000).tolist())
     assert set(drawn) == set(TENURES)
 
@@ -108,8 +108,8 @@ def test_a_batch_of_names_becomes_shares(survey):
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
-        ("castle-4321", "column 'tenure', line 4: not one of rent, own, other; correct that"),
-        ("1,234", "column 'tenure', line 4: not one of rent, own, other; correct that"),
+        ("castle-4321", "column 'tenure', line 4: must be one of rent, own, other; correct that"),
+        ("1,234", "column 'tenure', line 4: must be one of rent, own, other; correct that"),
     ],
 )
 def test_an_unknown_category_is_placed_and_not_shown(survey, cell, words):
@@ -125,10 +125,10 @@ def test_an_unknown_category_is_placed_and_not_shown(survey, cell, words):
 
 def test_names_with_commas_and_points_are_no_numbers(tmp_path):
     from dpstrata.fielding.answer_files import open_answers, read_answers
-    from dpstrata.privacy.answers.base import parse_answers
+    from dpstrata.survey.questionnaires.shorthand import read_shorthand
 
     (tmp_path / "answers.csv").write_text('tenure\n"rent, private"\nSt. Moritz\n\n')
-    allowed = parse_answers(["rent, private", "St. Moritz"])
+    allowed = read_shorthand(["rent, private", "St. Moritz"])[0]
     assert read_answers(open_answers(tmp_path / "answers.csv"), "tenure", allowed)[:2] == [
         "rent, private",
         "St. Moritz",
@@ -164,7 +164,7 @@ def test_the_commands_speak_of_shares(survey):
 def test_shares_by_hand():
     """Counts of reports, the inverse of the two chances, and the variance from its two parts."""
     counts = np.array([[50, 20, 10], [60, 30, 30]])
-    plan = dps.design(STRATA, answers=TENURES, epsilon=1, total=200, domains=["half"])
+    plan = dps.design(STRATA, questions=TENURES, epsilon=1, total=200, domains=["half"])
     assert plan.sample_sizes.tolist() == [80, 120]
     result = estimate_shares(plan, counts)
     x = np.exp(plan.local_epsilons)
@@ -183,8 +183,8 @@ def test_shares_by_hand():
 
 
 def test_two_categories_are_estimated_as_yes_and_no_are():
-    two = dps.design(STRATA, answers=["no", "yes"], epsilon=1, total=200)
-    yes_no = dps.design(STRATA, answers="binary", epsilon=1, total=200)
+    two = dps.design(STRATA, questions=["no", "yes"], epsilon=1, total=200)
+    yes_no = dps.design(STRATA, questions="yes_no", epsilon=1, total=200)
     assert two.sample_sizes.tolist() == yes_no.sample_sizes.tolist()
     assert two.variance == pytest.approx(yes_no.variance, rel=1e-14)
     e = yes_no.local_epsilons

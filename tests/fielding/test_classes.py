@@ -32,7 +32,7 @@ def people(tmp_path):
 def design_of(people, folder, **options):
     """Design from a frame whose strata are crossed with a class."""
     frame = dps.open_frame(people, **COLUMNS)
-    asked = {"epsilon": 1, "total": 80, "answers": "binary", "classes": "sex"} | options
+    asked = {"epsilon": 1, "total": 80, "questions": "yes_no", "classes": "sex"} | options
     plan = dps.design(dps.frame_strata(frame), **asked)
     plan.save(folder / "design.json")
     return frame, plan
@@ -111,7 +111,7 @@ def test_questionnaires_are_by_coarser_strata(people, tmp_path):
         [dps.Question("a", "yes_no", blank=False), dps.Question("b", "yes_no", blank=False)]
     )
     frame = dps.frame_strata(dps.open_frame(people, **COLUMNS))
-    plan = dps.design(frame, questionnaire=questions, epsilon=2, total=100, classes="sex")
+    plan = dps.design(frame, questions=questions, epsilon=2, total=100, classes="sex")
     rows = [
         (name, str(t), str(j % form.cells))
         for i, name in enumerate(frame.names)
@@ -172,7 +172,7 @@ def test_results_take_neither_classes_nor_weights(people, tmp_path, name):
 def test_classes_cannot_be_brought_in_after_the_design(people, tmp_path):
     """Numbers drawn from a class would be random, and a small class would lose more than was promised."""
     coarse = dps.frame_strata(dps.open_frame(people, id="person", stratum="region"))
-    dps.design(coarse, epsilon=1, total=80, answers="binary").save(tmp_path / "design.json")
+    dps.design(coarse, epsilon=1, total=80, questions="yes_no").save(tmp_path / "design.json")
     with pytest.raises(
         dps.InputError, match=r"the frame must have the strata of the design.* classes must be given"
     ):

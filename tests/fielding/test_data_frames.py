@@ -33,7 +33,7 @@ def test_answers_are_released_and_estimated_from_data_frames(kind, library, fiel
     folder, _ = fielded
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
     options = {"release": kind.split()[0], "device_epsilon": 3 if "devices" in kind else None}
-    plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 100_000), **options)
+    plan = dps.design(frame_strata(frame), epsilon=1, total=40, questions=(0, 100_000), **options)
     for name in ("sample.csv", "draw.json", "design.json"):
         (folder / name).unlink()
     field_reports(folder, frame, plan)
@@ -46,7 +46,7 @@ def test_answers_are_released_and_estimated_from_data_frames(kind, library, fiel
 def test_blanks_and_commas_in_data_frames_are_those_of_files(fielded):
     folder, _ = fielded
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
-    plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers="binary", release="sums")
+    plan = dps.design(frame_strata(frame), epsilon=1, total=40, questions="yes_no", release="sums")
     field_instead(folder, frame, plan, {"income": "yes"})
     answers = pd.read_csv(folder / "answers.csv")
     answers.loc[0, "income"] = None
@@ -58,7 +58,7 @@ def test_questionnaires_are_read_from_data_frames(tmp_path):
     people = pd.DataFrame({"person": range(300), "region": ["n", "s", "s"] * 100})
     questions = dps.Questionnaire([dps.Question("smokes", "yes_no"), dps.Question("drinks", "yes_no")])
     frame = open_frame(people, id="person", stratum="region")
-    plan = dps.design(frame_strata(frame), epsilon=1, total=100, questionnaire=questions)
+    plan = dps.design(frame_strata(frame), epsilon=1, total=100, questions=questions)
     plan.save(tmp_path / "design.json")
     files = {"sample": tmp_path / "sample.csv", "key_file": tmp_path / "draw.key"}
     dps.draw(tmp_path / "design.json", frame, out=files["sample"], key_file=files["key_file"])
@@ -114,7 +114,10 @@ def test_missing_columns_and_sheets_are_refused_without_showing_a_cell(fielded):
     with pytest.raises(dps.InputError, match="the data frame has no column 'income'"):
         release(folder, answers.drop(columns="income"), "out.csv")
     answers["income"] = [*answers["income"][:-1].astype(object), "canary"]
-    with pytest.raises(dps.InputError, match="column 'income', row 40: not a number") as caught:
+    with pytest.raises(
+        dps.InputError,
+        match="column 'income', row 40: must be 0 to 100,000, written without thousands separators; correct",
+    ) as caught:
         release(folder, answers, "out.csv")
     assert "canary" not in str(caught.value)
     with pytest.raises(dps.InputError, match="the data frame has no column 'stratum'"):

@@ -69,7 +69,7 @@ def test_no_survey_with_an_empty_department_is_refused_and_intervals_hold(tmp_pa
     strata = dps.Strata(strata.sizes, names=strata.names, response_rates=[0.6] * 12)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dps.DpstrataWarning)
-        options = {"answers": "binary", "min_per_stratum": 1, **RELEASES[kind]}
+        options = {"questions": "yes_no", "min_per_stratum": 1, **RELEASES[kind]}
         plan = dps.design(strata, epsilon=1, total=200, **options)
     truth, rng = np.mean(list(yes.values())), np.random.default_rng(9)
     repeats, covered, empty = few(6, of=200), 0, 0

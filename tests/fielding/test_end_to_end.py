@@ -41,11 +41,11 @@ def test_estimates_are_unbiased_and_intervals_cover(mechanism):
     ids, strata, answers = people("fair1978.csv", "person", "occupation", "had_affair", float)
     truth = float(np.mean(list(answers.values())))
     counted = frame_strata(open_frame(EXAMPLES / "fair1978.csv", id="person", stratum="occupation"))
-    kinds = {"randomized_response": "binary", "discrete_laplace": "binary", "cells": (0, 1, 0.5)}
+    kinds = {"randomized_response": "yes_no", "discrete_laplace": "yes_no", "cells": (0, 1, 0.5)}
     kind = kinds.get(mechanism, (0, 1))
     delta = 1e-6 if mechanism == "gaussian" else 0.0
     plan = dps.design(
-        counted, epsilon=1, delta=delta, total=600, min_per_stratum=2, answers=kind, mechanism=mechanism
+        counted, epsilon=1, delta=delta, total=600, min_per_stratum=2, questions=kind, mechanism=mechanism
     )
     frame = Listed(ids, strata)
     repeats = REPEATS
@@ -79,7 +79,7 @@ def test_schools_with_domains():
     extra = {"level": ["lower" if name == "E" else "upper" for name in counted.names]}
     with_domains = dps.Strata(counted.sizes, counted.sds, counted.names, sd_sources="public", extra=extra)
     plan = dps.design(
-        with_domains, epsilon=2, total=900, answers=(200, 1000), mechanism="staircase", domains=["level"]
+        with_domains, epsilon=2, total=900, questions=(200, 1000), mechanism="staircase", domains=["level"]
     )
     sample = draw_sample(plan, Listed(ids, strata), bytes(range(32)))
     noised = [dps.noise_answer(plan, s, answers[p]) for p, s in zip(sample.ids, sample.strata, strict=True)]

@@ -151,7 +151,7 @@ def test_every_engine_deals_the_very_forms(people, id):
     ]
     plan = dps.design(
         frame_strata(here),
-        questionnaire=dps.Questionnaire(questions),
+        questions=dps.Questionnaire(questions),
         epsilon=1,
         total=90,
         forms=[["x"], ["y", "z"]],
@@ -438,7 +438,9 @@ def test_the_java_of_pypi_runs_where_spark_asks_for_more(monkeypatch):
 @pytest.mark.spark
 def test_spark_counts_the_same_shares(tmp_path):
     tenures = ["rent", "own", "other"]
-    plan = dps.design(dps.Strata([400, 600], names=["north", "south"]), answers=tenures, epsilon=1, total=200)
+    plan = dps.design(
+        dps.Strata([400, 600], names=["north", "south"]), questions=tenures, epsilon=1, total=200
+    )
     reports = [("north", name) for name in tenures for _ in range(20)]
     reports += [("south", name) for name in tenures for _ in range(30)]
 

@@ -8,13 +8,13 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.fielding.answer_files import open_answers, read_answers, read_numbers
-from dpstrata.privacy.answers.base import parse_answers
+from dpstrata.survey.questionnaires.shorthand import read_shorthand
 
 UNCLEAR = (
     "a comma before three digits can mean thousands or decimals; write no thousands separators, and decimals "
     "with a point."
 )
-BINARY, REAL = parse_answers("binary"), parse_answers("0:5000")
+BINARY, REAL = read_shorthand("yes_no")[0], read_shorthand("0:5000")[0]
 
 
 def written(folder, *cells, name="answers.csv"):
@@ -47,11 +47,11 @@ def test_yes_and_no_are_answers_of_a_yes_no_question_alone(tmp_path):
     path = written(tmp_path, "Yes", " no ", "TRUE", "false", "y", "N", "1", "0", "1.0", "")
     assert read_answers(open_answers(path), "yes", BINARY) == [1, 0, 1, 0, 1, 0, 1, 0, 1, None]
     assert refused(read_answers, open_answers(path), "yes", REAL) == (
-        f"{path}: column 'yes', lines 2 to 7: not a number; correct that, or "
-        "leave the cell empty if the person did not answer."
+        f"{path}: column 'yes', lines 2 to 7: must be 0 to 5,000, written without thousands separators; correct "
+        "that, or leave the cell empty if the person did not answer."
     )
     said = refused(read_answers, open_answers(written(tmp_path, "yes", "maybe-canary")), "yes", BINARY)
-    assert "column 'yes', line 3: not yes or no, or 1 or 0; correct that, or leave" in said
+    assert "column 'yes', line 3: must be yes or no; correct that, or leave" in said
     assert "canary" not in said
     pq.write_table(pa.table({"yes": [True, False, None]}), tmp_path / "a.parquet")
     assert read_answers(open_answers(tmp_path / "a.parquet"), "yes", BINARY) == [1, 0, None]
@@ -79,7 +79,7 @@ def test_blanks_are_no_answers_in_every_kind_of_file(tmp_path):
     pq.write_table(pa.table({"yes": [1.5, None, math.nan]}), tmp_path / "a.parquet")
     assert read_answers(open_answers(tmp_path / "a.parquet"), "yes", REAL) == [1.5, None, None]
     for cell in ("NA", "-", "."):  # nobody said that these mean nothing
-        assert "line 2: not a number" in refused(
+        assert "line 2: must be 0 to 5,000" in refused(
             read_answers, open_answers(written(tmp_path, cell)), "yes", REAL
         )
 

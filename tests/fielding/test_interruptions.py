@@ -45,7 +45,7 @@ def stages(tmp_path_factory):
     rows = [f"canary-{i:03},{'north' if i % 3 else 'south'}" for i in range(60)]
     (now / "people.csv").write_text("person,region\n" + "\n".join(rows) + "\n")
     frame = open_frame(now / "people.csv", id="person", stratum="region")
-    plan = dps.design(frame_strata(frame), epsilon=1, total=10, min_per_stratum=2, answers=(0, 90_000))
+    plan = dps.design(frame_strata(frame), epsilon=1, total=10, min_per_stratum=2, questions=(0, 90_000))
     plan.save(now / "design.json")
     for step, arguments in STEPS.items():
         if step == "privatize":

@@ -57,7 +57,7 @@ def true_loss(N, n, willing, keep):
 def test_two_releases_lose_what_is_counted(N, n, epsilon, rate, same):
     """Someone who answers one time and not the other shows that they were drawn."""
     strata = dps.Strata([N], [0.4], response_rates=[rate])
-    plan = dps.design(strata, epsilon=epsilon, total=n, answers="binary", mechanism="randomized_response")
+    plan = dps.design(strata, epsilon=epsilon, total=n, questions="yes_no", mechanism="randomized_response")
     e = float(plan.local_epsilons[0])
     keep = math.exp(e) / (1 + math.exp(e))
     everyone = frozenset(range(N))

@@ -55,7 +55,7 @@ def released(step, folder, ending, **more):
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_categories_are_noised_by_their_labels(tmp_path, ending):
     fielded(
-        tmp_path, ending, lambda n: [1 + i % 3 for i in range(n)], TENURES, answers=list(TENURES.values())
+        tmp_path, ending, lambda n: [1 + i % 3 for i in range(n)], TENURES, questions=list(TENURES.values())
     )
     assert released(dps.privatize, tmp_path, ending, answer="said").answers == 40
     noised = read_rows(tmp_path / "out.csv")
@@ -68,7 +68,7 @@ def test_categories_are_noised_by_their_labels(tmp_path, ending):
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_yes_and_no_are_published_whatever_their_codes(tmp_path, ending, labels):
     """Everyone says yes, and the budget is so large that noise is next to impossible."""
-    options = {"answers": "binary", "release": "sums", "epsilon": 40}
+    options = {"questions": "yes_no", "release": "sums", "epsilon": 40}
     plan = fielded(tmp_path, ending, lambda n: [1] * n, labels, **options)
     assert released(dps.publish, tmp_path, ending, answer="said").answers == 40
     sums = [(float(total), int(count)) for _, total, count in read_rows(tmp_path / "out.csv")]
@@ -80,14 +80,14 @@ def test_yes_and_no_are_published_whatever_their_codes(tmp_path, ending, labels)
 def test_numbers_stay_numbers_if_some_have_no_label(tmp_path, ending, step):
     release = {"release": "microdata" if step is dps.privatize else "sums"}
     ends = {1: "very bad", 10: "very good"}
-    fielded(tmp_path, ending, lambda n: [1 + i % 10 for i in range(n)], ends, answers=(1, 10), **release)
+    fielded(tmp_path, ending, lambda n: [1 + i % 10 for i in range(n)], ends, questions=(1, 10), **release)
     assert released(step, tmp_path, ending, answer="said").answers == 40
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_numbers_that_all_have_labels_are_refused(tmp_path, ending):
     ends = {1: "canary bad", 10: "canary good"}
-    fielded(tmp_path, ending, lambda n: [(1, 10)[i % 2] for i in range(n)], ends, answers=(1, 10))
+    fielded(tmp_path, ending, lambda n: [(1, 10)[i % 2] for i in range(n)], ends, questions=(1, 10))
     with pytest.raises(dps.InputError, match="number") as caught:
         released(dps.privatize, tmp_path, ending, answer="said")
     assert "canary" not in str(caught.value)

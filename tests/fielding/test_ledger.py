@@ -110,7 +110,7 @@ def test_a_refused_further_sample_says_all_that_was_spent(fielded):
     release(folder)
     release(folder, again=True, out="second.csv")
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
-    other = dps.design(plan.strata, epsilon=0.5, total=40, answers=(0, 100_000))
+    other = dps.design(plan.strata, epsilon=0.5, total=40, questions=(0, 100_000))
     field_instead(folder, frame, other, {"income": 1})
     release(folder, again=True, out="third.csv")
     field_instead(folder, frame, plan, {"income": 1})
@@ -139,7 +139,9 @@ def second_survey(folder, name, **options):
     """Another design for the same people, drawn and answered, in folders of its own."""
     (folder / name).mkdir()
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
-    plan = dps.design(frame_strata(frame), **({"epsilon": 1, "total": 4, "answers": (0, 100_000)} | options))
+    plan = dps.design(
+        frame_strata(frame), **({"epsilon": 1, "total": 4, "questions": (0, 100_000)} | options)
+    )
     plan.save(folder / f"{name}.json")
     key = folder / f"{name}.key"
     draw(folder / f"{name}.json", frame, out=folder / name / "sample.csv", key_file=key)
@@ -218,7 +220,7 @@ def test_promises_of_other_kinds_add_up_by_themselves(fielded):
 def test_the_same_sample_again_costs_as_much_again_where_it_hides_nobody(fielded, promise, adds):
     folder, _ = fielded
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
-    plan = dps.design(frame_strata(frame), total=40, answers=(0, 100_000), mechanism="gaussian", **promise)
+    plan = dps.design(frame_strata(frame), total=40, questions=(0, 100_000), mechanism="gaussian", **promise)
     field_instead(folder, frame, plan, {"income": 43210})
     release(folder)
     with pytest.raises(dps.InputError, match="costs everyone more, and"):
@@ -233,7 +235,7 @@ def test_where_a_cap_binds_a_second_release_does_not_count_less_than_the_first(f
     folder, _ = fielded
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
     capped = {"epsilon": 1, "total": 40, "local_epsilon_cap": 0.5}
-    plan = dps.design(frame_strata(frame), answers=(0, 100_000), **capped)
+    plan = dps.design(frame_strata(frame), questions=(0, 100_000), **capped)
     losses = [loss_of_repeats(plan, times) for times in range(40)]
     assert losses == sorted(losses)
     assert losses[0] == 0
@@ -407,7 +409,7 @@ def test_tables_published_again_are_counted_in_full(tmp_path):
     frame = open_frame(tmp_path / "people.csv", id="person", stratum="region")
     plan = dps.design(
         frame_strata(frame),
-        questionnaire=dps.Questionnaire(asked),
+        questions=dps.Questionnaire(asked),
         forms=[[question.name for question in asked]],
         epsilon=0.5,
         device_epsilon=3,
@@ -444,7 +446,7 @@ def test_reports_that_count_the_same_are_not_the_same_reports(tmp_path):
     """Devices asked again can send as many of each; what the ledger counts must not depend on that."""
     (tmp_path / "people.csv").write_text("person,region\n" + "".join(f"p{i},all\n" for i in range(100)))
     frame = open_frame(tmp_path / "people.csv", id="person", stratum="region")
-    options = {"epsilon": 0.5, "device_epsilon": 1, "release": "sums", "answers": "binary", "total": 10}
+    options = {"epsilon": 0.5, "device_epsilon": 1, "release": "sums", "questions": "yes_no", "total": 10}
     plan = dps.design(frame_strata(frame), **options, mechanism="randomized_response")
     plan.save(tmp_path / "design.json")
     draw(tmp_path / "design.json", frame, out=tmp_path / "sample.csv", key_file=tmp_path / "draw.key")

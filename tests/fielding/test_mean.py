@@ -21,10 +21,10 @@ from surveys import field_reports, loss_inside, read_rows, release, write_report
 SURVEYS = int(os.environ.get("DPSTRATA_REPEATS", "300"))  # ten thousand in `make slow`
 REGIONS = ("north", "south", "east")
 LAYERS = {
-    "raw": {"answers": (0, 100_000)},
-    "staircase": {"device_epsilon": 3, "answers": (0, 100_000), "mechanism": "staircase"},
-    "grid": {"device_epsilon": 2, "answers": (0, 100_000, 1), "mechanism": "discrete_laplace"},
-    "yes/no": {"device_epsilon": 5, "answers": "binary", "mechanism": "randomized_response"},
+    "raw": {"questions": (0, 100_000)},
+    "staircase": {"device_epsilon": 3, "questions": (0, 100_000), "mechanism": "staircase"},
+    "grid": {"device_epsilon": 2, "questions": (0, 100_000, 1), "mechanism": "discrete_laplace"},
+    "yes/no": {"device_epsilon": 5, "questions": "yes_no", "mechanism": "randomized_response"},
 }
 DOMAINS = {
     "one": (),
@@ -44,7 +44,7 @@ def survey(folder, *, total=60, response_rates=None, **options):
     people = [(f"canary-{i:04}", REGIONS[min(i % 6, 2)]) for i in range(900)]
     (folder / "people.csv").write_text("person,region\n" + "".join(f"{p},{r}\n" for p, r in people))
     sizes = [sum(region == each for _, region in people) for each in REGIONS]
-    spread = 1 if options["answers"] == "binary" else 100_000
+    spread = 1 if options["questions"] == "yes_no" else 100_000
     plan = dps.design(
         strata_of(sizes, range=spread, response_rates=response_rates),
         epsilon=1,
@@ -93,8 +93,8 @@ def test_what_is_drawn_spends_what_the_sample_allows(tmp_path, layers, domains):
     """Whole weights times whole steps over the scale: in every stratum at most ln(1 + c·r·N/m), in one all of it."""
     options = {**LAYERS[layers], "domains": DOMAINS[domains] or None}
     strata = strata_of([300, 400, 500], response_rates=[0.5, 0.8, 1.0])
-    if options["answers"] != "binary":
-        options["answers"] = (0, 1, 0.1) if len(options["answers"]) == 3 else (0, 1)
+    if options["questions"] != "yes_no":
+        options["questions"] = (0, 1, 0.1) if len(options["questions"]) == 3 else (0, 1)
     plan = dps.design(strata, epsilon=0.7, total=300, release="mean", **options)
     K = report_steps(plan)
     for share in (1.0, 0.7, 0.2):
@@ -200,9 +200,9 @@ def test_tables_that_are_not_of_the_design_are_refused(tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        {"answers": (0, 1)},
+        {"questions": (0, 1)},
         {
-            "answers": "binary",
+            "questions": "yes_no",
             "mechanism": "randomized_response",
             "device_epsilon": 3,
             "domains": ["coast", "old"],

@@ -42,7 +42,7 @@ def test_the_sample_is_that_of_a_file(tmp_path, library, columns):
     strata, same = frame_strata(file, **spread), frame_strata(frame, **spread)
     assert (same.names, same.sizes.tolist()) == (strata.names, strata.sizes.tolist())
     assert same.sds == pytest.approx(strata.sds, rel=1e-12)
-    plan = dps.design(strata, epsilon=1, total=60, answers=(0, 20))
+    plan = dps.design(strata, epsilon=1, total=60, questions=(0, 20))
     sample, other = draw_sample(plan, file, KEY), draw_sample(plan, frame, KEY)
     for part in ("ids", "strata", "method", "frame_digest"):
         assert getattr(sample, part) == getattr(other, part)

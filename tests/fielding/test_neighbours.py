@@ -24,7 +24,7 @@ def test_staff_of_departments_in_which_nobody_answers():
     strata = dps.Strata(SIZES, response_rates=[0.6] * 12)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dps.DpstrataWarning)
-        plan = dps.design(strata, epsilon=1, total=200, answers="binary", min_per_stratum=1)
+        plan = dps.design(strata, epsilon=1, total=200, questions="yes_no", min_per_stratum=1)
     rng, repeats = np.random.default_rng(6), few(250, of=4000)
     sizes, n = np.array(SIZES), plan.sample_sizes
     yes = np.rint(sizes * rng.uniform(0.04, 0.14, 12)).astype(int)
@@ -46,7 +46,7 @@ def test_staff_of_departments_in_which_nobody_answers():
 
 
 def test_sums_of_a_stratum_without_an_answer_are_noise_alone():
-    plan = dps.design(dps.Strata([400, 600, 500]), epsilon=1, total=90, answers="binary", release="sums")
+    plan = dps.design(dps.Strata([400, 600, 500]), epsilon=1, total=90, questions="yes_no", release="sums")
     fielding, noise = SumsFielding(), {"1": 3, "2": -2, "3": 1}
     reports = {"1": [1.0, 0.0, 1.0], "2": [], "3": [0.0, 0.0]}
     columns = fielding.published(plan, reports, noise, lambda number: None)
@@ -65,7 +65,7 @@ def test_sums_of_a_stratum_without_an_answer_are_noise_alone():
 def test_every_row_says_how_far_a_neighbour_can_shift_it():
     """A domain is wrong by at most the share of its own people who are in empty strata, times the range."""
     strata = dps.Strata([400, 600, 500, 300], names=list("abcd"), extra={"half": ["x", "x", "y", "y"]})
-    plan = dps.design(strata, epsilon=1, total=90, answers=(0, 10), release="sums", domains=["half"])
+    plan = dps.design(strata, epsilon=1, total=90, questions=(0, 10), release="sums", domains=["half"])
     m = np.array([5, 0, 6, 7])
     result = reader_of(plan).estimate(plan, strata.names, [2.0, 0.0, 3.0, 4.0], m)
     assert [row.largest_bias for row in result.shown] == pytest.approx([10 / 3, 6, 0, 0, 10, 0, 0])
@@ -82,7 +82,7 @@ def test_reported_strata_of_classes_say_what_their_cells_borrow():
     names = [f"{region} | {sex}" for region in ("north", "south") for sex in "fm"]
     extra = {"region": ["north", "north", "south", "south"], "sex": list("fmfm")}
     strata = dps.Strata([300, 100, 200, 200], names=names, extra=extra)
-    plan = dps.design(strata, epsilon=1, total=90, answers=["p", "q", "r"], classes="sex")
+    plan = dps.design(strata, epsilon=1, total=90, questions=["p", "q", "r"], classes="sex")
     counts = np.array([[4, 2, 3], [0, 0, 0], [3, 3, 3], [5, 2, 1]])
     result = estimate_shares(plan, counts)
     found = {(row.group, row.level): row.largest_bias for row in result.shown}
@@ -97,7 +97,7 @@ def test_reported_strata_of_classes_say_what_their_cells_borrow():
 @pytest.mark.parametrize("domains", [(), ("half",)])
 def test_a_mean_weights_neighbours_and_keeps_the_promise(domains):
     strata = dps.Strata([400, 600, 500, 300], extra={"half": ["a", "a", "b", "b"]})
-    plan = dps.design(strata, epsilon=1, total=90, answers="binary", release="mean", domains=domains)
+    plan = dps.design(strata, epsilon=1, total=90, questions="yes_no", release="mean", domains=domains)
     m = np.array([5, 0, 4, 7])
     reports = {"1": [1.0] * 5, "2": [], "3": [0.0] * 4, "4": [1.0] * 7}
     grids, K = figure_grids(plan, m), report_steps(plan)
@@ -135,7 +135,7 @@ def figures_published(plan, m, seed):
 
 def test_a_group_in_which_nobody_answered_takes_the_figure_of_another():
     strata = dps.Strata([400, 600, 500, 300], extra={"part": ["a", "b", "b", "c"]})
-    plan = dps.design(strata, epsilon=1, total=90, answers="binary", release="mean", domains=["part"])
+    plan = dps.design(strata, epsilon=1, total=90, questions="yes_no", release="mean", domains=["part"])
     m = np.array([5, 8, 4, 0])
     columns, means = figures_published(plan, m, 3)
     by_group = dict(zip(columns["group"], zip(columns["mean"], columns["answers"], strict=True), strict=True))
@@ -170,7 +170,7 @@ def test_groups_of_several_columns_each_look_for_their_own_neighbours(m):
         [400, 600, 500, 300, 200, 350], extra={"half": list("aaabbb"), "third": list("xyzxyz")}
     )
     plan = dps.design(
-        strata, epsilon=1, total=120, answers="binary", release="mean", domains=["half", "third"]
+        strata, epsilon=1, total=120, questions="yes_no", release="mean", domains=["half", "third"]
     )
     m = np.array(m)
     columns, means = figures_published(plan, m, 5)
@@ -204,7 +204,7 @@ def test_a_question_that_nobody_answered_in_a_stratum():
         ]
     )
     strata = dps.Strata([400, 500, 600], names=["x", "y", "z"])
-    plan = dps.design(strata, questionnaire=questions, epsilon=2, total=120, forms=[["a"], ["b"]])
+    plan = dps.design(strata, questions=questions, epsilon=2, total=120, forms=[["a"], ["b"]])
     rows = [
         (name, str(t), str(j % form.cells))
         for i, name in enumerate(strata.names)
@@ -232,7 +232,7 @@ def test_a_question_that_nobody_answered_in_a_stratum():
 @pytest.mark.parametrize("release", ["microdata", "sums"])
 def test_a_domain_without_an_answer_says_whose_result_it_has(release):
     strata = dps.Strata([400, 600, 500], names=list("abc"), extra={"half": ["x", "x", "y"]})
-    plan = dps.design(strata, epsilon=1, total=90, answers=(0, 10), domains=["half"], release=release)
+    plan = dps.design(strata, epsilon=1, total=90, questions=(0, 10), domains=["half"], release=release)
     if release == "sums":
         result = reader_of(plan).estimate(plan, list("abc"), [3.0, 4.0, 0.0], [5, 6, 0])
     else:

@@ -13,9 +13,9 @@ from problems import CASES
 STRATA = dps.Strata([10_000_000, 3_000_000], [0.2, 0.3], names=["a", "b"])
 
 
-def design(mechanism="laplace", answers=(0, 1), delta=0.0, **more):
+def design(mechanism="laplace", questions=(0, 1), delta=0.0, **more):
     return dps.design(
-        STRATA, epsilon=0.05, total=60_000, mechanism=mechanism, answers=answers, delta=delta, **more
+        STRATA, epsilon=0.05, total=60_000, mechanism=mechanism, questions=questions, delta=delta, **more
     )
 
 
@@ -46,15 +46,15 @@ def test_one_answer_at_a_time():
 
 def test_answers_are_clipped_if_the_design_says_so_and_other_units_scaled_back():
     strata = dps.Strata([100_000], [20.0], names=["a"])
-    survey = {"epsilon": 30, "total": 100, "answers": (100, 200)}
+    survey = {"epsilon": 30, "total": 100, "questions": (100, 200)}
     plan = dps.design(strata, **survey, clip=True)
     draws = dps.noise_answers(plan, "a", [1e9, -1e9, 150.0])
     assert draws == pytest.approx([200, 100, 150], abs=60 * plan.noise_sds[0])
     with pytest.raises(dps.InputError, match=r"lie in \[100, 200\], got 2 of 3 outside.*clip=True"):
         dps.noise_answers(dps.design(strata, **survey), "a", [1e9, -1e9, 150.0])
-    for answers in ("binary", (0, 100, 1), None):
-        with pytest.raises(dps.InputError, match="clip requires answers in an interval"):
-            dps.design(dps.Strata([900]), epsilon=1, total=9, answers=answers, clip=True)
+    for questions in ("yes_no", (0, 100, 1), None):
+        with pytest.raises(dps.InputError, match="clip requires questions to be a range"):
+            dps.design(dps.Strata([900]), epsilon=1, total=9, questions=questions, clip=True)
     with pytest.raises(dps.InputError, match="clip must be True or False, got clip=1"):
         dps.design(strata, **survey, clip=1)
 
@@ -69,7 +69,12 @@ def test_answers_are_clipped_if_the_design_says_so_and_other_units_scaled_back()
         (design(), "a", 4321j, "every answer must be a number"),
         (design("discrete_laplace", (0, 1, 0.25)), "a", 0.4321, "must lie on the grid"),
         (design("discrete_laplace", (0, 1, 0.25)), "a", 4321, r"must lie in .* got 1 of 1 outside"),
-        (design("randomized_response", "binary"), "a", -4321, r"must lie in .* got 1 of 1 outside"),
+        (
+            design("randomized_response", "yes_no"),
+            "a",
+            -4321,
+            "every answer must be yes or no, got something else",
+        ),
         (design(), "a", 1.4321, r"must lie in \[0, 1\], got 1 of 1 outside"),
         (design(release="sums"), "a", 0.4321, "noises what it publishes, not single answers"),
         ("plan", "a", 0.4321, "needs a Design, got str"),
@@ -88,8 +93,8 @@ def test_the_variance_on_the_grid_is_nearly_that_of_the_design(mechanism, answer
     plan = design(mechanism, answers, delta)
     noise = noise_at(plan, "b")
     levels = noise.levels(np.arange(min(noise.steps, 10**6) + 1))
-    rounding = 0.0 if noise.steps == plan.inputs.answers.steps else 0.25 * np.diff(levels).max() ** 2
-    drawn = plan.inputs.answers.range**2 * (noise.variance(noise.steps) + rounding)
+    rounding = 0.0 if noise.steps == plan.inputs.space.steps else 0.25 * np.diff(levels).max() ** 2
+    drawn = plan.inputs.space.range**2 * (noise.variance(noise.steps) + rounding)
     if mechanism == "cells":  # planned with a curve above the largest variance, see test_cells.py
         assert 0.94 <= drawn / plan.noise_sds[1] ** 2 <= 1
         return

@@ -19,7 +19,7 @@ from dpstrata.fielding.ledger import locked
 from dpstrata.fielding.privatize import privatize
 from dpstrata.fielding.publish import publish
 from dpstrata.fielding.releases.sums import SumsFielding, noised_sum
-from dpstrata.privacy.answers.base import parse_answers
+from dpstrata.survey.questionnaires.shorthand import read_shorthand
 from dpstrata.words.numbers import figure
 from extent import few
 from problems import CASES, is_additive
@@ -75,7 +75,7 @@ def test_an_interrupted_release_may_be_run_again(fielded, monkeypatch):
         ),
         (
             lambda rows: [*rows[:-1], [*rows[-1][:2], "secret-43210"]],
-            r"column 'income', line \d+: not a number; correct that, or leave the cell empty if the person did not",
+            r"column 'income', line \d+: must be 0 to 100,000, written without thousands separators; correct that, or leave the cell empty if the person did not",
         ),
     ],
 )
@@ -128,7 +128,7 @@ def test_the_commands_from_answers_to_estimates(fielded):
 def test_sums_of_raw_answers_are_published_in_one_step(fielded):
     folder, _ = fielded
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
-    plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 100_000), release="sums")
+    plan = dps.design(frame_strata(frame), epsilon=1, total=40, questions=(0, 100_000), release="sums")
     field_instead(folder, frame, plan, {"income": 43210})
     with pytest.raises(
         dps.InputError, match=r"got a design with release='sums', which publishes none\. Use publish"
@@ -159,7 +159,7 @@ def test_published_answers_are_not_added_up(fielded):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "answers", "delta"),
-    [case for case in CASES if is_additive(case[0], parse_answers(case[1]).steps)],
+    [case for case in CASES if is_additive(case[0], read_shorthand(case[1])[0].space.steps)],
 )
 def test_sums_are_unbiased_with_the_stated_variance(mechanism, answers, delta):
     repeats = few(800, of=3000)
@@ -168,7 +168,7 @@ def test_sums_are_unbiased_with_the_stated_variance(mechanism, answers, delta):
         epsilon=0.5,
         total=30,
         mechanism=mechanism,
-        answers=answers,
+        questions=answers,
         delta=delta,
         release="sums",
     )
@@ -266,7 +266,7 @@ def test_frames_and_answers_in_a_sheet_under_a_title(fielded):
 def test_the_commands_read_yes_and_no(fielded):
     folder, _ = fielded
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
-    plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers="binary")
+    plan = dps.design(frame_strata(frame), epsilon=1, total=40, questions="yes_no")
     field_instead(folder, frame, plan, {"income": "Yes"})
     text = (folder / "answers.csv").read_text().splitlines()
     text[-1] = text[-1].rpartition(",")[0] + ","
@@ -280,7 +280,7 @@ def test_the_commands_read_yes_and_no(fielded):
     one = run(folder, "privatize", "design.json", "--stratum-value", "north", input="yes\nFALSE\n")
     assert (one.returncode, len(one.stdout.split())) == (0, 2)
     wrong = run(folder, "privatize", "design.json", "--stratum-value", "north", input="canary\n")
-    assert wrong.stderr == "Error: every answer must be yes or no, or 1 or 0, got something else.\n"
+    assert wrong.stderr == "Error: every answer must be yes or no, got something else.\n"
 
 
 def test_answers_outside_the_range_are_refused_before_anything_is_spent(fielded):
@@ -288,8 +288,8 @@ def test_answers_outside_the_range_are_refused_before_anything_is_spent(fielded)
     folder, _ = fielded
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
     for options, words in (
-        ({"answers": (0, 1)}, r"answers must lie in \[0, 1\], got 40 of 40 outside"),
-        ({"answers": "binary"}, r"answers must lie in \[0, 1\] in steps of 1, got 40 of 40 outside"),
+        ({"questions": (0, 1)}, r"answers must lie in \[0, 1\], got 40 of 40 outside"),
+        ({"questions": "yes_no"}, r"lines 2 to 41: must be yes or no; correct that"),
         ({}, "must state the possible answers before answers from a file are noised, got the default"),
     ):
         field_instead(
@@ -305,7 +305,7 @@ def test_answers_outside_the_range_are_refused_before_anything_is_spent(fielded)
 def test_clipped_answers_are_said_in_every_result(fielded):
     folder, _ = fielded
     frame = open_frame(folder / "people.csv", id="person", stratum="region")
-    plan = dps.design(frame_strata(frame), epsilon=1, total=40, answers=(0, 8000), clip=True)
+    plan = dps.design(frame_strata(frame), epsilon=1, total=40, questions=(0, 8000), clip=True)
     field_instead(folder, frame, plan, {"income": 43210})
     release(folder)
     words = "ean of answers clipped to 0–8,000"
@@ -325,8 +325,8 @@ def test_clipped_answers_are_said_in_every_result(fielded):
 
 def test_an_office_with_raw_answers_is_told_what_sums_would_give(fielded):
     folder, plan = fielded
-    sums = dps.design(plan.strata, epsilon=1, total=40, answers=(0, 100_000), release="sums")
-    options = {"epsilon": 1, "answers": (0, 100_000), "release": "sums"}
+    sums = dps.design(plan.strata, epsilon=1, total=40, questions=(0, 100_000), release="sums")
+    options = {"epsilon": 1, "questions": (0, 100_000), "release": "sums"}
     same_sizes = dps.evaluate(plan.strata, plan.sample_sizes, **options)
     said = f"standard error of {figure(same_sizes.standard_error)} instead of {figure(plan.standard_error)}"
     assert "Will the office see raw answers?" in str(plan)
@@ -350,7 +350,7 @@ def test_crossed_and_boolean_strata_go_all_the_way(tmp_path):
         folder = tmp_path / out.partition(".")[0]
         folder.mkdir()
         frame = open_frame(tmp_path / "people.parquet", id="p", stratum=columns)
-        plan = dps.design(frame_strata(frame), epsilon=1, total=30, answers="binary")
+        plan = dps.design(frame_strata(frame), epsilon=1, total=30, questions="yes_no")
         plan.save(folder / "design.json")
         draw(folder / "design.json", frame, out=folder / out, key_file=folder / "key")
         verify_draw(folder / "design.json", frame, sample=folder / out, key_file=folder / "key")

@@ -26,11 +26,11 @@ from surveys import COLUMNS, copied, field_reports, loss_inside, read_rows, rele
 
 STRIDE = os.environ.get("DPSTRATA_STRIDE")  # every line in the slow suite
 LAYERS = {  # of noise, with what can be answered
-    "raw": {"device_epsilon": None, "answers": (0, 100_000), "mechanism": "staircase"},
-    "staircase": {"device_epsilon": 3, "answers": (0, 100_000), "mechanism": "staircase"},
-    "tulap": {"device_epsilon": 3, "answers": (0, 100_000), "mechanism": "tulap"},
-    "grid": {"device_epsilon": 2, "answers": (0, 100_000, 1), "mechanism": "discrete_laplace"},
-    "yes/no": {"device_epsilon": 5, "answers": "binary", "mechanism": "randomized_response"},
+    "raw": {"device_epsilon": None, "questions": (0, 100_000), "mechanism": "staircase"},
+    "staircase": {"device_epsilon": 3, "questions": (0, 100_000), "mechanism": "staircase"},
+    "tulap": {"device_epsilon": 3, "questions": (0, 100_000), "mechanism": "tulap"},
+    "grid": {"device_epsilon": 2, "questions": (0, 100_000, 1), "mechanism": "discrete_laplace"},
+    "yes/no": {"device_epsilon": 5, "questions": "yes_no", "mechanism": "randomized_response"},
 }
 COMMAND = [
     *("publish", "design.json", "reports.csv", "--sample", "sample.csv", "--id", "person"),
@@ -228,9 +228,9 @@ def test_every_report_is_read_back(layers, E):
     options = {**LAYERS[layers], "device_epsilon": E}
     plan = dps.design(dps.Strata([10**9, 50], [0.3, 0.3]), epsilon=100, total=400, release="sums", **options)
     for name, n in zip(plan.strata.names, plan.sample_sizes.tolist(), strict=True):
-        answers = np.resize([plan.inputs.answers.lower, plan.inputs.answers.upper], n)
+        answers = np.resize([plan.inputs.space.lower, plan.inputs.space.upper], n)
         reports = dps.noise_answers(plan, name, answers)
-        noise, shares = noise_at(plan, name), plan.inputs.answers.shares(reports)
+        noise, shares = noise_at(plan, name), plan.inputs.space.shares(reports)
         expected = (shares - noise.shares(np.array([0]))) / np.diff(noise.shares(np.array([0, 1])))
         assert steps_of_reports(plan, name, reports) == pytest.approx(expected, abs=0.4)
         written = [float(repr(float(value))) for value in reports]
@@ -274,7 +274,7 @@ def test_microdata_are_not_published_and_sums_not_privatized(tmp_path):
         dps.privatize(tmp_path / "design.json", tmp_path / "reports.csv", **options, **COLUMNS)
     other = tmp_path / "other"
     other.mkdir()
-    dps.design(plan.strata, epsilon=1, total=40, answers=(0, 100_000)).save(other / "design.json")
+    dps.design(plan.strata, epsilon=1, total=40, questions=(0, 100_000)).save(other / "design.json")
     with pytest.raises(
         dps.InputError, match=r"whose noised answers are published one by one\. Use privatize"
     ):
@@ -388,10 +388,12 @@ def test_killed_at_any_moment(tmp_path, layers, release):
 
 def test_reports_that_doubles_cannot_tell_apart_are_refused():
     strata = dps.Strata([50, 60], [0.2, 0.2])
-    far = dps.design(strata, epsilon=1, total=40, answers=(1e15, 1e15 + 1), release="sums", device_epsilon=3)
+    far = dps.design(
+        strata, epsilon=1, total=40, questions=(1e15, 1e15 + 1), release="sums", device_epsilon=3
+    )
     with pytest.raises(dps.InputError, match="cannot be told apart in double precision"):
         dps.noise_answer(far, "1", 1e15)
-    near = dps.design(strata, epsilon=1, total=40, answers=(1e6, 1e6 + 1), release="sums", device_epsilon=3)
+    near = dps.design(strata, epsilon=1, total=40, questions=(1e6, 1e6 + 1), release="sums", device_epsilon=3)
     assert dps.noise_answer(near, "1", 1e6) != 0
 
 
@@ -416,7 +418,7 @@ def test_noise_that_is_in_a_table_goes_into_no_other_one(tmp_path):
 
 def test_noise_that_does_not_fit_on_the_grid_is_refused():
     strata = dps.Strata([50, 50], [0.2, 0.2])
-    options = {"total": 100, "answers": (0, 1), "release": "sums", "mechanism": "staircase"}
+    options = {"total": 100, "questions": (0, 1), "release": "sums", "mechanism": "staircase"}
     plan = dps.design(strata, epsilon=1e-6, device_epsilon=80, **options)
     with pytest.raises(dps.InputError, match="does not fit on the grid of reports"):
         office_noise_at(plan, "1")
@@ -424,7 +426,9 @@ def test_noise_that_does_not_fit_on_the_grid_is_refused():
 
 
 def test_a_share_of_yes_from_few_answers_is_named():
-    plan = dps.design(dps.Strata([60, 60], [0.4, 0.4]), epsilon=1, total=30, answers="binary", release="sums")
+    plan = dps.design(
+        dps.Strata([60, 60], [0.4, 0.4]), epsilon=1, total=30, questions="yes_no", release="sums"
+    )
     published = SumsFielding().published(
         plan, {"1": [1.0], "2": [0.0, 1.0, 0.0]}, {"1": 0, "2": 0}, lambda number: None
     )

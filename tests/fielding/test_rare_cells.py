@@ -68,7 +68,7 @@ def test_squared_standard_errors_are_variances_on_average(asked, noise, cell):
 
     One mean of so many has an error below 1%, in `make slow` below 0.5%, ten times less.
     """
-    plan = dps.design(dps.Strata(SIZES), questionnaire=QUESTIONS, forms="one", epsilon=1, **asked)
+    plan = dps.design(dps.Strata(SIZES), questions=QUESTIONS, forms="one", epsilon=1, **asked)
     noise, generator = np.full(len(SIZES), noise), np.random.default_rng(cell)
     found = []
     for _ in range(REPEATS):

@@ -30,7 +30,7 @@ SIZES = [4000, 3000, 500]
 def made():
     """Rows that are almost never replaced, one form, three strata: the design, answers and estimates."""
     strata = dps.Strata(SIZES, names=["a", "b", "c"])
-    plan = dps.design(strata, questionnaire=QUESTIONS, epsilon=40, total=1500, forms="one")
+    plan = dps.design(strata, questions=QUESTIONS, epsilon=40, total=1500, forms="one")
     generator = np.random.default_rng(8)
     answers, names, cells = [], [], []
     for name, n in zip(strata.names, plan.sample_sizes, strict=True):
@@ -165,7 +165,7 @@ def tables(plan, people, generator):
 def test_intervals_of_a_share_among_some_hold_and_stay_between_0_and_1(epsilon, share):
     """In the whole and in strata; 1.96 standard errors hold as rarely as 42% of the time without noise."""
     sizes = np.array([2000, 3000, 5000])
-    plan = dps.design(dps.Strata(sizes), questionnaire=PAIR, forms="one", epsilon=epsilon, total=1800)
+    plan = dps.design(dps.Strata(sizes), questions=PAIR, forms="one", epsilon=epsilon, total=1800)
     both = np.rint(0.5 * share * sizes).astype(int)
     people = np.stack([sizes // 4, sizes // 4, sizes // 2 - both, both], axis=1)
     true = [both.sum() / (sizes.sum() / 2), *(both / (sizes / 2))]
@@ -185,7 +185,7 @@ def test_intervals_of_a_share_among_some_hold_and_stay_between_0_and_1(epsilon, 
 def test_a_stratum_without_answers_says_whose_ratio_it_has():
     plan = dps.design(
         dps.Strata([900, 1000, 1100], names=["a", "b", "c"]),
-        questionnaire=PAIR,
+        questions=PAIR,
         forms="one",
         epsilon=20,
         total=600,
@@ -257,7 +257,7 @@ def test_a_name_of_two_combinations_is_refused():
     )
     plan = dps.design(
         dps.Strata([5000], names=["all"]),
-        questionnaire=questions,
+        questions=questions,
         epsilon=1,
         device_epsilon=20,
         release="sums",

@@ -10,8 +10,8 @@ import dpstrata as dps
 from dpstrata.fielding.answer_files import STRATUM
 from dpstrata.fielding.releases import fielding_of
 from dpstrata.files.writing import table_content, write_atomically
-from dpstrata.privacy.answers.base import parse_answers
 from dpstrata.privacy.mechanisms.registry import get_mechanism
+from dpstrata.survey.questionnaires.shorthand import read_shorthand
 from dpstrata.survey.releases import OPTION, RELEASES, kind_of
 from problems import CASES
 
@@ -21,8 +21,10 @@ FORMS = [*((name, None) for name in RELEASES), ("sums", 2.5), ("mean", 2.5)]
 def cases():
     for name, device in FORMS:
         for mechanism, answers, delta in CASES:
-            noise = get_mechanism(mechanism, parse_answers(answers))
-            asked = SimpleNamespace(device_epsilon=device, mechanism=mechanism, answers=answers)
+            noise = get_mechanism(mechanism, read_shorthand(answers)[0].space)
+            asked = SimpleNamespace(
+                device_epsilon=device, mechanism=mechanism, space=read_shorthand(answers)[0].space
+            )
             if kind_of(name).asked_for(asked).misfit(noise) is None and not (device and delta):
                 yield name, device, mechanism, answers, delta
 
@@ -44,7 +46,7 @@ def publish(plan, given, done):
 def test_what_is_published_is_read_back(name, device, mechanism, answers, delta, tmp_path):
     """The noise of 30 surveys in which everyone answers: no bias, and the spread that the design states."""
     strata = dps.Strata([300, 500], [0.3, 0.2], names=["a", "b"])
-    options = {"epsilon": 2, "delta": delta, "mechanism": mechanism, "answers": answers, OPTION: name}
+    options = {"epsilon": 2, "delta": delta, "mechanism": mechanism, "questions": answers, OPTION: name}
     plan = dps.design(strata, total=100, device_epsilon=device, **options)
     given = {
         stratum: np.tile([0.0, 1.0], n)[:n].tolist()

@@ -128,7 +128,7 @@ def make_plan(release):
     spreads = dps.Spreads(strata, QUESTIONS, **known)
     return dps.design(
         strata,
-        questionnaire=QUESTIONS,
+        questions=QUESTIONS,
         spreads=spreads,
         epsilon=1,
         domains=["work"],

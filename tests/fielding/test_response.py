@@ -32,7 +32,7 @@ def fewest(m, invited, size):
 
 def survey(rates=None, **options):
     strata = dps.Strata([2000, 3000, 4000, 5000], [0.3] * 4, names=NAMES, response_rates=rates)
-    return dps.design(strata, **{"epsilon": 1, "total": 800, "answers": (0, 1), **options})
+    return dps.design(strata, **{"epsilon": 1, "total": 800, "questions": (0, 1), **options})
 
 
 def test_the_loss_given_the_answers_by_enumerating_who_is_willing_and_who_is_drawn():
@@ -143,7 +143,7 @@ def test_designed_for_60_percent_and_19_percent_answer():
     assert "in 4 of 4 strata; the promise of epsilon = 1 still holds" in found.in_words
     found.require_promise()
     small = dps.Strata([500] * 40, [0.3] * 40, response_rates=[0.6] * 40)
-    plan = dps.design(small, epsilon=1, total=800, answers=(0, 1))
+    plan = dps.design(small, epsilon=1, total=800, questions=(0, 1))
     answers = np.where(np.arange(40) < 33, 4, 3)
     assert answers.sum() == 153
     found = check_response(plan, answers)
@@ -205,7 +205,7 @@ def test_what_devices_lose_bounds_the_loss_however_few_answer(release):
     """20 of 100 answers at E = 1: 1.490 used to count for sums, where devices alone lose at most 0.295."""
     plan = dps.design(
         dps.Strata([1000], [0.4]),
-        answers="binary",
+        questions="yes_no",
         mechanism="randomized_response",
         epsilon=1,
         device_epsilon=1,
@@ -224,7 +224,7 @@ def test_few_answers_count_with_what_devices_lose():
     """Where even that is more than was promised."""
     plan = dps.design(
         dps.Strata([1000], [0.4]),
-        answers="binary",
+        questions="yes_no",
         mechanism="randomized_response",
         epsilon=0.2,
         device_epsilon=1,

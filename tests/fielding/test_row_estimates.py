@@ -30,9 +30,7 @@ def test_every_published_number_has_noise_of_its_own():
         ]
     )
     strata = dps.Strata([3000, 3000])
-    plan = dps.design(
-        strata, questionnaire=questions, epsilon=0.1, device_epsilon=3, release="sums", total=200
-    )
+    plan = dps.design(strata, questions=questions, epsilon=0.1, device_epsilon=3, release="sums", total=200)
     fielding = TablesFielding()
     noise = fielding.draw_office_noise(plan, np.zeros(0, dtype=np.int64))
     rows = {
@@ -52,7 +50,7 @@ def test_standard_errors_know_the_noise_of_replaced_rows():
     questions = dps.Questionnaire(
         [dps.Question("a", "yes_no", blank=False), dps.Question("b", "scale", lower=1, upper=5)]
     )
-    plan = dps.design(strata, questionnaire=questions, epsilon=1, total=24)
+    plan = dps.design(strata, questions=questions, epsilon=1, total=24)
     cells = [0] * plan.total
     forms = [
         str(t) for i in range(2) for t, form in enumerate(plan.forms, 1) for _ in range(form.sample_sizes[i])
@@ -93,7 +91,7 @@ def test_a_census_has_no_sampling_error_however_many_forms_a_question_is_on():
     )
     plan = dps.design(
         strata,
-        questionnaire=questions,
+        questions=questions,
         epsilon=8,
         device_epsilon=9,
         release="sums",
@@ -130,7 +128,7 @@ def test_what_is_written_adds_up(tmp_path, release):
         ]
     )
     given = {"epsilon": 1.0, "total": 400, **RELEASES[release]}
-    plan = dps.design(strata, questionnaire=questions, domains=["side"], **given)
+    plan = dps.design(strata, questions=questions, domains=["side"], **given)
     plan.save(tmp_path / "design.json")
     generator = np.random.default_rng(2)
     rows = {

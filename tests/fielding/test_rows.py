@@ -73,7 +73,7 @@ def known_spreads(strata):
 def make_plan(release, **more):
     strata = dps.Strata(list(SIZES.values()), names=list(SIZES))
     given = {"epsilon": 1.0, "total": 600, **RELEASES[release], **more}
-    return dps.design(strata, questionnaire=QUESTIONS, spreads=known_spreads(strata), **given)
+    return dps.design(strata, questions=QUESTIONS, spreads=known_spreads(strata), **given)
 
 
 def truth():
@@ -252,7 +252,7 @@ def _blank(rows):
     ("column", "value", "words"),
     [
         ("smokes", "perhaps-canary", "column 'smokes', lines .*: the answer must be yes or no"),
-        ("home", "castle-canary", "column 'home', lines .*: the answer must be rent, own, other"),
+        ("home", "castle-canary", "column 'home', lines .*: the answer must be one of rent, own, other"),
         ("trust", "2.5", "column 'trust', lines .*: the answer must be 1 to 5 in whole steps"),
         ("income", "100.5", "column 'income', lines .*: the answer must be 0 to 100"),
         ("ill", "7331", "column 'ill', lines .*: the answer must be yes or no"),
@@ -407,8 +407,5 @@ def test_a_refusal_says_how_an_answer_must_be_written(question, answer, words):
 
 
 def test_options_that_would_be_ignored_are_refused():
-    strata = dps.Strata([400, 600])
-    with pytest.raises(dps.InputError, match="forms requires questionnaire"):
-        dps.design(strata, epsilon=1, total=50, forms="one")
     with pytest.raises(dps.InputError, match="proportion is for a single question"):
-        dps.design(strata, epsilon=1, total=50, questionnaire=QUESTIONS, proportion=0.1)
+        dps.design(dps.Strata([400, 600]), epsilon=1, total=50, questions=QUESTIONS, proportion=0.1)

@@ -352,7 +352,7 @@ def test_a_record_of_the_shipped_walkthrough_gives_no_answer_away(tmp_path):
     """Every row but one cell of the last is known; 154 values of it are tried, and none matches."""
     file = Path(dps.__file__).parent / "examples" / "fair1978.csv"
     frame = open_frame(file, id="person", stratum="occupation")
-    options = {"answers": "binary", "mechanism": "best"}
+    options = {"questions": "yes_no", "mechanism": "best"}
     dps.design(frame_strata(frame), epsilon=1, total=600, **options).save(tmp_path / "design.json")
     draw(tmp_path / "design.json", frame, out=tmp_path / "sample.csv", key_file=tmp_path / "draw.key")
     before, last = file.read_text().removesuffix("\n").rsplit("\n", 1)

@@ -32,7 +32,7 @@ def population(file, stratum, answer):
 def fair(**options):
     answers = population("fair1978.csv", "occupation", "had_affair")
     strata = frame_strata(open_frame(EXAMPLES / "fair1978.csv", id="person", stratum="occupation"))
-    plan = dps.design(strata, min_per_stratum=5, answers="binary", release="sums", **options)
+    plan = dps.design(strata, min_per_stratum=5, questions="yes_no", release="sums", **options)
     return answers, plan
 
 
@@ -42,7 +42,7 @@ def schools(**options):
     answers = {name: values for name, values in answers.items() if len(values) > 1}
     sds = [float(np.std(values, ddof=1)) for values in answers.values()]
     strata = dps.Strata([len(values) for values in answers.values()], sds, names=list(answers))
-    plan = dps.design(strata, answers=(200, 1000), release="sums", **options)
+    plan = dps.design(strata, questions=(200, 1000), release="sums", **options)
     return answers, plan
 
 
@@ -81,7 +81,7 @@ def means(plan, name, answers, repeats, rng):
     sums = shares.reshape(repeats, n).sum(axis=1)
     if office is not None:
         sums = sums + office.noise(repeats) * one
-    return plan.inputs.answers.at_shares(sums / n)
+    return plan.inputs.space.at_shares(sums / n)
 
 
 @pytest.mark.slow
@@ -116,7 +116,7 @@ def test_estimates_are_unbiased_and_intervals_cover(case):
 def of_mean(plan, name, answers):
     """Variance of the mean of a stratum, with the true spread of its answers."""
     row = plan.strata.names.index(name)
-    N, n, R = len(answers), int(plan.sample_sizes[row]), plan.inputs.answers.range
+    N, n, R = len(answers), int(plan.sample_sizes[row]), plan.inputs.space.range
     E, device, office = plan.inputs.device_epsilon, noise_at(plan, name), office_noise_at(plan, name)
     noise = 0.0 if E is None else device.variance(0) / n
     stretch = 1.0 if E is None else device.width * device.origin_and_unit[1]
@@ -144,7 +144,7 @@ def test_the_spread_of_yes_and_no_is_unbiased():
     """A share with mean p and variance V has the mean square p² + V, as two values p ± √V have: no bias on average."""
     N, m, p = 10_000, 400, 0.15
     strata = dps.Strata([N], [0.5], names=["all"])
-    plan = dps.design(strata, epsilon=1, total=m, answers="binary", release="sums", device_epsilon=0.5)
+    plan = dps.design(strata, epsilon=1, total=m, questions="yes_no", release="sums", device_epsilon=0.5)
     values = (np.arange(N) < p * N).astype(float)
     variance = of_mean(plan, "all", values)
     estimated = [

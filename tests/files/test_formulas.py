@@ -47,7 +47,7 @@ def test_a_file_that_was_written_reads_as_it_was():
 def test_names_like_formulas_survive_a_survey(tmp_path):
     """From a design through its sample to estimates, in CSV files."""
     strata = dps.Strata(names=["=A", "-B"], sizes=[40, 60], sds=[0.3, 0.3])
-    plan = dps.design(strata, epsilon=2, total=20, answers="binary")
+    plan = dps.design(strata, epsilon=2, total=20, questions="yes_no")
     plan.save(tmp_path / "design.csv")
     plan.save(tmp_path / "design.json")
     people = [(f"+{i}x", "=A" if i < 40 else "-B") for i in range(100)]

@@ -93,7 +93,7 @@ def test_the_page_runs_in_r(tmp_path):
 def test_without_the_finite_population_r_finds_the_same_covariances(tmp_path, answers):
     """Noise and sampling are then one: the spread of what was reported, or of reports whose bias is taken out."""
     categories = answers == "categories"
-    options = {"answers": TENURES} if categories else {"answers": (0, 1), "mechanism": "laplace"}
+    options = {"questions": TENURES} if categories else {"questions": (0, 1), "mechanism": "laplace"}
     plan = dps.design(STRATA, epsilon=2, total=300, domains=["side"], finite_population=False, **options)
     plan.save(tmp_path / "design.json")
     generator = np.random.default_rng(1)
@@ -151,7 +151,7 @@ def test_what_is_not_known_is_not_zero_in_r(tmp_path):
             dps.Question("ill", "yes_no", blank=False),
         ]
     )
-    plan = dps.design(STRATA, questionnaire=questions, epsilon=2, total=300, forms=[["home", "ill"]])
+    plan = dps.design(STRATA, questions=questions, epsilon=2, total=300, forms=[["home", "ill"]])
     plan.save(tmp_path / "design.json")
     cells = np.random.default_rng(2).integers(0, 6, plan.total).tolist()
     strata = np.repeat(NAMES, plan.sample_sizes).tolist()
@@ -192,7 +192,7 @@ def reticulate(tmp_path, monkeypatch):
 def test_a_design_made_in_r_is_the_one_made_here(reticulate):
     shown = in_r(reticulate, 'source("plan.R")\nwrite.csv(sizes, "sizes.csv")')
     here = dps.design(
-        dps.Strata([900, 600], names=["north", "south"]), epsilon=1, total=300, answers="binary"
+        dps.Strata([900, 600], names=["north", "south"]), epsilon=1, total=300, questions="yes_no"
     )
     assert dps.load_design(reticulate / "from-r.json").digest == here.digest
     assert "Proven optimal" in shown

@@ -39,7 +39,7 @@ def survey(tmp_path):
     people = [(f"canary-{i:04}", "north" if i % 2 else "south") for i in range(3000)]
     (tmp_path / "people.csv").write_text("person,region\n" + "".join(f"{p},{r}\n" for p, r in people))
     frame = open_frame(tmp_path / "people.csv", id="person", stratum="region")
-    first = dps.pilot(frame_strata(frame), **OPTIONS, answers="binary", mechanism="randomized_response")
+    first = dps.pilot(frame_strata(frame), **OPTIONS, questions="yes_no", mechanism="randomized_response")
     first.save(tmp_path / "pilot.json")
     return tmp_path, frame, first
 
@@ -129,7 +129,7 @@ def test_only_one_release_of_the_pilot_was_announced(survey):
 
 def test_another_survey_of_the_same_people_is_still_refused(survey):
     folder, frame, first = survey
-    other = dps.design(first.strata, epsilon=0.3, total=120, answers="binary")
+    other = dps.design(first.strata, epsilon=0.3, total=120, questions="yes_no")
     other.save(folder / "other.json")
     field(folder, frame, "other.json", "zeroth")
     _, _, noised = field(folder, frame, "pilot.json", "first", again=True)
@@ -276,7 +276,7 @@ def test_two_waves_are_unbiased_and_their_intervals_cover(mechanism):
     answers = np.array([float(generator.random() < share[name]) for name in strata])
     truth = float(answers.mean())
     frame = Listed(list(range(len(strata))), strata)
-    kind = (0, 1) if mechanism == "piecewise" else "binary"
+    kind = (0, 1) if mechanism == "piecewise" else "yes_no"
     first = dps.pilot(
         dps.Strata(list(sizes.values()), names=list(sizes)),
         epsilon=1.5,
@@ -284,7 +284,7 @@ def test_two_waves_are_unbiased_and_their_intervals_cover(mechanism):
         total=400,
         pilot_total=90,
         min_per_stratum=5,
-        answers=kind,
+        questions=kind,
         mechanism=mechanism,
     )
 
@@ -315,7 +315,7 @@ def test_two_waves_are_unbiased_and_their_intervals_cover(mechanism):
 
 
 def test_the_weight_is_fixed_before_any_answer():
-    first = dps.pilot(dps.Strata([5000, 6000], names=["a", "b"]), **OPTIONS, answers="binary")
+    first = dps.pilot(dps.Strata([5000, 6000], names=["a", "b"]), **OPTIONS, questions="yes_no")
     low, high = (dps.main_design(first, *answered(first, value)) for value in (0.01, 0.5))
     assert low.sds.max() < high.sds.min()
     weight = pilot_weight(first)
@@ -334,7 +334,7 @@ def test_the_commands(survey):
     run = partial(commands.run, folder)
     (folder / "strata.csv").write_text("stratum,size\nnorth,1500\nsouth,1500\n")
     budgets = ["--epsilon", "1", "--pilot-epsilon", "0.3", "--total", "400", "--pilot-total", "120"]
-    kind = ["--answers", "binary", "--mechanism", "randomized_response"]
+    kind = ["--questions", "yes_no", "--mechanism", "randomized_response"]
     made = run("pilot", "strata.csv", *budgets, *kind, "--out", "pilot.json")
     assert made.returncode == 0, made.stderr
     shown = " ".join(made.stdout.split())
@@ -415,7 +415,7 @@ def test_a_pilot_has_one_main_wave_and_is_what_it_says(survey):
 
 def test_an_ordinary_survey_cannot_be_announced_as_a_pilot(survey):
     folder, frame, first = survey
-    ordinary = dps.design(first.strata, epsilon=0.3, total=120, answers="binary")
+    ordinary = dps.design(first.strata, epsilon=0.3, total=120, questions="yes_no")
     ordinary.save(folder / "pilot.json")
     field(folder, frame, "pilot.json", "first")
     main = dps.main_design(first, *answered(first))

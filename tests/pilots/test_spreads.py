@@ -13,7 +13,7 @@ SIZES = [2000, 3000, 500]
 
 
 def first_wave(
-    *, answers=(0, 1), mechanism="laplace", epsilon=1.0, pilot_epsilon=0.3, pilot_total=60, **more
+    *, questions=(0, 1), mechanism="laplace", epsilon=1.0, pilot_epsilon=0.3, pilot_total=60, **more
 ):
     strata = dps.Strata(sizes=SIZES, names=["a", "b", "c"], **more)
     return dps.pilot(
@@ -22,7 +22,7 @@ def first_wave(
         pilot_epsilon=pilot_epsilon,
         total=1000,
         pilot_total=pilot_total,
-        answers=answers,
+        questions=questions,
         mechanism=mechanism,
     )
 
@@ -48,9 +48,9 @@ def test_never_zero_and_never_above_the_worst_case(
     means, variances, counts, noise, kurtosis, told, source, binary
 ):
     more = {} if told is None else {"sds": told, "sd_sources": source}
-    plan = first_wave(answers="binary" if binary else (0, 1), **more)
+    plan = first_wave(questions="yes_no" if binary else (0, 1), **more)
     spreads = pilot_spreads(plan, moments(means, variances, counts, noise, kurtosis))
-    most = plan.inputs.answers.largest_sd(plan.strata.sizes)
+    most = plan.inputs.question.of_kind.largest_sd(plan.inputs.question, plan.strata.sizes)
     assert np.all(spreads > 1e-5)
     assert np.all(spreads <= most * (1 + 1e-12))
     if source == "bound" and told is not None:
@@ -59,8 +59,8 @@ def test_never_zero_and_never_above_the_worst_case(
 
 def test_one_person_has_no_spread():
     strata = dps.Strata(sizes=[1, 3000, 500], names=["a", "b", "c"])
-    for answers in ("binary", (0, 1)):
-        plan = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=300, pilot_total=60, answers=answers)
+    for answers in ("yes_no", (0, 1)):
+        plan = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=300, pilot_total=60, questions=answers)
         assert pilot_spreads(plan, moments([0.3] * 3, [0.1] * 3, (1, 30, 10)))[0] == 0
         names = [name for name, n in zip("abc", plan.sample_sizes, strict=True) for _ in range(n)]
         assert dps.main_design(plan, names, np.full(60, 0.4)).sds[0] == 0
@@ -70,7 +70,7 @@ def test_one_person_has_no_spread():
 @pytest.mark.parametrize(
     ("mechanism", "answers"),
     [
-        ("randomized_response", "binary"),
+        ("randomized_response", "yes_no"),
         ("laplace", (0, 1)),
         ("staircase", (0, 1)),
         ("piecewise", (0, 1)),
@@ -81,7 +81,7 @@ def test_one_person_has_no_spread():
 def test_a_huge_pilot_with_a_huge_budget_finds_the_truth(mechanism, answers, told):
     """Whatever was told before."""
     sizes = [40_000, 30_000, 50_000]
-    lower, upper = (0, 1) if answers == "binary" else answers[:2]
+    lower, upper = (0, 1) if answers == "yes_no" else answers[:2]
     given_sds = None if told is None else np.array(told) * (upper - lower)
     strata = dps.Strata(sizes=sizes, sds=given_sds, names=["a", "b", "c"])
     plan = dps.pilot(
@@ -90,13 +90,13 @@ def test_a_huge_pilot_with_a_huge_budget_finds_the_truth(mechanism, answers, tol
         pilot_epsilon=30,
         total=110_000,
         pilot_total=100_000,
-        answers=answers,
+        questions=answers,
         mechanism=mechanism,
     )
     generator = np.random.default_rng(7)
     spread, values, codes = [], [], []
     for i, (size, n) in enumerate(zip(sizes, plan.sample_sizes.tolist(), strict=True)):
-        if answers == "binary":
+        if answers == "yes_no":
             shares = (generator.random(size) < (0.02, 0.5, 0.93)[i]).astype(float)
         else:
             shares = generator.beta(*((2, 30), (0.3, 0.3), (5, 5))[i], size)
@@ -113,7 +113,7 @@ def test_a_huge_pilot_with_a_huge_budget_finds_the_truth(mechanism, answers, tol
 
 def test_the_rule_is_the_mean_given_the_pilot():
     """Against plain quadrature on an even grid, written anew from the formulas."""
-    binary = first_wave(answers="binary")
+    binary = first_wave(questions="yes_no")
     p = (np.arange(400_000) + 0.5) / 400_000
     for mean in (-0.2, 0.0, 0.04, 0.5, 0.98):
         variance = (p * (1 - p) + 0.05) / 20
@@ -152,15 +152,15 @@ def test_knowing_nothing_more_leaves_all_strata_alike():
 def test_strata_may_come_in_any_order():
     means, variances, counts = [0.1, 0.5, 0.3], [0.06, 0.2, 0.1], (20, 30, 10)
     order = [2, 0, 1]
-    for answers in ("binary", (0, 1)):
-        plan = first_wave(answers=answers)
+    for answers in ("yes_no", (0, 1)):
+        plan = first_wave(questions=answers)
         turned = dps.pilot(
             dps.Strata([SIZES[i] for i in order]),
             epsilon=1,
             pilot_epsilon=0.3,
             total=1000,
             pilot_total=60,
-            answers=answers,
+            questions=answers,
         )
         one = pilot_spreads(plan, moments(means, variances, counts))
         two = pilot_spreads(

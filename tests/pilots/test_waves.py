@@ -47,7 +47,7 @@ def parts_of(plan, yes, m=None):
 
 
 def test_every_stratum_of_either_wave_is_one_part_of_the_interval():
-    first, main = designs(answers="binary", mechanism="randomized_response")
+    first, main = designs(questions="yes_no", mechanism="randomized_response")
     counts = ([1, 0, 2], [3, 1, 4])
     both = combine_waves(
         first, main, *(of_yes_and_no(plan, yes) for plan, yes in zip((first, main), counts, strict=True))
@@ -69,7 +69,7 @@ def test_every_stratum_of_either_wave_is_one_part_of_the_interval():
 
 
 def test_intervals_of_numbers_of_two_waves():
-    first, main = designs(answers=(10, 30), mechanism="laplace")
+    first, main = designs(questions=(10, 30), mechanism="laplace")
     rng = np.random.default_rng(5)
     waves, known = [], []
     for plan in (first, main):
@@ -86,7 +86,7 @@ def test_intervals_of_numbers_of_two_waves():
 
 
 def test_a_stratum_that_is_empty_in_one_wave_uses_the_other():
-    first, main = designs(answers="binary", mechanism="randomized_response")
+    first, main = designs(questions="yes_no", mechanism="randomized_response")
     n, w, share = main.sample_sizes, pilot_weight(first), N / N.sum()
     one = of_yes_and_no(first, [3, 5, 8])
     with warnings.catch_warnings():
@@ -108,7 +108,7 @@ def test_a_stratum_that_is_empty_in_one_wave_uses_the_other():
 
 
 def test_a_stratum_that_is_empty_in_both_waves_takes_the_result_of_a_neighbour():
-    first, main = designs(answers="binary", mechanism="randomized_response")
+    first, main = designs(questions="yes_no", mechanism="randomized_response")
     one, two = (
         of_yes_and_no(plan, [3, 0, 8], [plan.sample_sizes[0], 0, plan.sample_sizes[2]])
         for plan in (first, main)
@@ -166,7 +166,7 @@ def test_coverage_of_two_waves_as_they_are_estimated(share):
         pilot_epsilon=0.6,
         total=240,
         pilot_total=60,
-        answers="binary",
+        questions="yes_no",
         mechanism="randomized_response",
     )
     main = dps.main_design(first, np.repeat(first.strata.names, first.sample_sizes).tolist(), [0.0] * 60)
@@ -216,7 +216,7 @@ def test_coverage_of_numbers_of_two_waves(shape, budget):
 def test_only_one_answer_is_said_of_both_waves_together():
     """One answer in the pilot and more in the main wave are more than one."""
     strata = dps.Strata([7000, 900], names=["a", "b"])
-    first = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=200, pilot_total=40, answers="binary")
+    first = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=200, pilot_total=40, questions="yes_no")
 
     def noised(plan, of_b):
         names = ["a"] * int(plan.sample_sizes[0]) + ["b"] * of_b

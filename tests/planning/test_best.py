@@ -30,8 +30,8 @@ def one_stratum_at(e):
 @pytest.mark.parametrize(
     ("e", "answers", "chosen"),
     [
-        (3.0, "binary", "randomized_response"),
-        (5.15, "binary", "randomized_response"),
+        (3.0, "yes_no", "randomized_response"),
+        (5.15, "yes_no", "randomized_response"),
         (3.0, (0, 1), "sine"),
         (5.15, (0, 1), "sine"),
     ],
@@ -39,13 +39,13 @@ def one_stratum_at(e):
 @pytest.mark.filterwarnings("ignore:total=.* exceeds the best total")
 def test_best_picks_what_it_should(e, answers, chosen):
     strata, n = one_stratum_at(e)
-    plan = dps.design(strata, epsilon=1, total=n, answers=answers, mechanism="best")
+    plan = dps.design(strata, epsilon=1, total=n, questions=answers, mechanism="best")
     assert plan.local_epsilons[0] == pytest.approx(e, abs=1e-3)
     assert plan.mechanism.name == chosen
     given = {row.mechanism: row.variance for row in plan.choice}
     assert plan.variance == min(given.values())
     for name, variance in given.items():
-        other = dps.design(strata, epsilon=1, total=n, answers=answers, mechanism=name)
+        other = dps.design(strata, epsilon=1, total=n, questions=answers, mechanism=name)
         assert other.variance == variance
     if answers == (0, 1) and e == 3.0:
         assert (plan.noise_sds[0] ** 2) == pytest.approx(0.0777, abs=5e-5)
@@ -54,7 +54,7 @@ def test_best_picks_what_it_should(e, answers, chosen):
 
 def test_valid_mechanisms_by_answers_and_release():
     def names(answers, **more):
-        inputs = dps.design(PAPER, **{"epsilon": 1, "total": 99, "answers": answers, **more}).inputs
+        inputs = dps.design(PAPER, **{"epsilon": 1, "total": 99, "questions": answers, **more}).inputs
         return list(valid_mechanisms(inputs))
 
     assert names((0, 1)) == ["sine", "laplace", "tulap", "staircase", "piecewise"]
@@ -67,33 +67,33 @@ def test_valid_mechanisms_by_answers_and_release():
         "piecewise",
     ]
     assert names((0, 1, 0.25))[:2] == ["sine", "cells"]
-    assert "randomized_response" in names("binary")
+    assert "randomized_response" in names("yes_no")
     assert names((0, 1), release="sums") == ["laplace", "tulap", "staircase"]
     on_devices = ["sine", "laplace", "tulap", "staircase", "piecewise"]
     assert names((0, 1), release="sums", device_epsilon=3) == on_devices
-    assert "randomized_response" not in names("binary", release="sums")
-    assert "randomized_response" in names("binary", release="sums", device_epsilon=3)
+    assert "randomized_response" not in names("yes_no", release="sums")
+    assert "randomized_response" in names("yes_no", release="sums", device_epsilon=3)
     for promise in ONLY_GAUSSIAN:
-        assert names("binary", **{"epsilon": None, "mechanism": "gaussian", **promise}) == ["gaussian"]
+        assert names("yes_no", **{"epsilon": None, "mechanism": "gaussian", **promise}) == ["gaussian"]
 
 
 @pytest.mark.parametrize(
     ("answers", "release", "options", "names"),
     [
-        ("binary", "microdata", {}, ["randomized_response"]),
-        ("binary", "sums", {}, ["discrete_laplace"]),
+        ("yes_no", "microdata", {}, ["randomized_response"]),
+        ("yes_no", "sums", {}, ["discrete_laplace"]),
         ((0, 1), "microdata", {}, ["sine"]),
         ((0, 1), "sums", {}, ["staircase"]),
         ((0, 1, 0.5), "microdata", {}, ["cells"]),
         ((0, 100, 1), "sums", {}, ["staircase"]),
-        ("binary", "sums", {"device_epsilon": 3}, ["discrete_laplace", "randomized_response"]),
+        ("yes_no", "sums", {"device_epsilon": 3}, ["discrete_laplace", "randomized_response"]),
         ((0, 1), "sums", {"device_epsilon": 3}, ["sine", "staircase"]),
         ((0, 1), "microdata", {"local_epsilon_cap": 4.4}, ["sine"]),
         ((0, 1), "microdata", {"at_most": 100, "total": None}, ["sine"]),
     ],
 )
 def test_nothing_is_solved_that_cannot_be_the_best(answers, release, options, names):
-    asked = {"epsilon": 1, "total": 4000, "answers": answers, "release": release, "mechanism": "best"}
+    asked = {"epsilon": 1, "total": 4000, "questions": answers, "release": release, "mechanism": "best"}
     plan = dps.design(PAPER, **(asked | options))
     assert [row.mechanism for row in plan.choice] == names
 
@@ -147,7 +147,7 @@ def without(name):
 def test_designs_load_whichever_mechanisms_there_are(answers, question, tmp_path, monkeypatch):
     beaten = frozenset({"laplace", "discrete_laplace", "tulap", "staircase"})
     monkeypatch.setattr(Sine, "never_worse_than", lambda self, least, most: beaten)  # so that it has a rival
-    asked = {"epsilon": 0.5, "mechanism": "best", "answers": answers, **question}
+    asked = {"epsilon": 0.5, "mechanism": "best", "questions": answers, **question}
     everything = dps.design(PAPER, **asked)
     everything.save(tmp_path / "everything.json")
     names = [row.mechanism for row in everything.choice]
@@ -196,7 +196,7 @@ def test_best_leaves_out_what_no_design_meets_and_says_why_if_none_does():
 def test_the_reason_is_that_of_the_mechanism_that_comes_closest():
     def reason(**question):
         with pytest.raises(dps.InfeasibleError) as caught:
-            dps.design(strata, epsilon=0.1, answers="binary", **question)
+            dps.design(strata, epsilon=0.1, questions="yes_no", **question)
         return str(caught.value)
 
     strata = dps.Strata(PAPER.sizes, PAPER.sds, costs=[12, 10, 11, 25], extra={"half": list("aabb")})
@@ -210,7 +210,7 @@ def test_the_reason_is_that_of_the_mechanism_that_comes_closest():
         assert reason(mechanism="best", **question) != reason(mechanism="piecewise", **question)
     plain = dps.Strata(PAPER.sizes, PAPER.sds)
     with pytest.raises(dps.InfeasibleError, match=r"best possible .* is 0\.01807, with 303 interviews\."):
-        dps.design(plain, epsilon=0.1, answers="binary", target_se=0.01, mechanism="best")
+        dps.design(plain, epsilon=0.1, questions="yes_no", target_se=0.01, mechanism="best")
 
 
 def test_every_release_is_tried_for_the_same_goal():
@@ -265,7 +265,7 @@ def test_releases_are_compared_by_their_own_goal():
 
 
 def test_a_release_is_compared_with_noise_that_it_can_use():
-    plan = dps.design(PAPER, epsilon=1, total=200, answers="binary", mechanism="randomized_response")
+    plan = dps.design(PAPER, epsilon=1, total=200, questions="yes_no", mechanism="randomized_response")
     table = dps.compare_releases(plan).table()
     responses = ["randomized_response"] * 3
     assert table["mechanism"] == [*responses, "discrete_laplace", "laplace"]
@@ -282,7 +282,7 @@ def test_a_release_is_compared_with_noise_that_it_can_use():
 
 
 def test_the_comparison_does_not_depend_on_the_release_that_was_designed():
-    options = {"epsilon": 1, "total": 400, "answers": "binary", "mechanism": "best"}
+    options = {"epsilon": 1, "total": 400, "questions": "yes_no", "mechanism": "best"}
     tables = [
         dps.compare_releases(dps.design(PAPER, **options, **release), device_epsilon=3).table()
         for release in ({}, {"release": "sums"}, {"release": "sums", "device_epsilon": 3})
@@ -327,8 +327,8 @@ def random_survey(rng):
     """A survey and a question about it, with everything that changes what an answer's noise counts for."""
     k = int(rng.integers(1, 6))
     sizes = np.floor(10 ** rng.uniform(1, rng.choice([2, 4, 6]), k)).astype(np.int64) + 1
-    answers = [(0, 1), "binary", (0, 1, 0.5), (0, 10, 1), (-3.0, 4.5)][rng.integers(5)]
-    width = 1.0 if answers == "binary" else float(answers[1] - answers[0])
+    answers = [(0, 1), "yes_no", (0, 1, 0.5), (0, 10, 1), (-3.0, 4.5)][rng.integers(5)]
+    width = 1.0 if answers == "yes_no" else float(answers[1] - answers[0])
     sds = width * 10 ** rng.uniform(-3, -0.32, k)
     release = "sums" if rng.random() < 0.4 else "microdata"
     some = rng.random(3) < 0.3
@@ -340,7 +340,7 @@ def random_survey(rng):
         response_rates=rng.uniform(0.5, 1, k) if some[1] else None,
         extra={"half": [f"part {i % 2}" for i in range(k)]},
     )
-    options = {"epsilon": float(10 ** rng.uniform(-2, 1)), "answers": answers, "release": release}
+    options = {"epsilon": float(10 ** rng.uniform(-2, 1)), "questions": answers, "release": release}
     if release == "sums" and rng.random() < 0.5:
         options["device_epsilon"] = float(10 ** rng.uniform(-1, 1))
     if some[2] and release == "microdata":
@@ -453,7 +453,7 @@ def test_what_is_derived_from_a_design_keeps_to_the_best(tmp_path):
 def test_reports_that_are_seldom_informative_save_the_office_noise():
     """Cells have less noise than sine noise at every budget, and no larger reports; but the office adds more."""
     strata = dps.Strata([200, 200], [2.4, 1.2])
-    asked = {"epsilon": 0.1, "total": 200, "answers": (1, 13, 1), "release": "sums", "device_epsilon": 0.95}
+    asked = {"epsilon": 0.1, "total": 200, "questions": (1, 13, 1), "release": "sums", "device_epsilon": 0.95}
     best = dps.design(strata, **asked)
     assert best.mechanism.name == "sine"
     assert best.variance < dps.design(strata, mechanism="cells", **asked).variance

@@ -19,12 +19,12 @@ STRATA = dps.Strata(
     costs=[1, 2, 3],
     extra={"region": ["x", "x", "y"]},
 )
-ASKED = {"answers": TENURES, "epsilon": 1}
+ASKED = {"questions": TENURES, "epsilon": 1}
 
 
 def half_trace(plan, sizes=None):
     """The variance of a design from the textbook, stratum by stratum."""
-    N, S, k = plan.strata.sizes, plan.sds, len(plan.inputs.answers.names)
+    N, S, k = plan.strata.sizes, plan.sds, len(plan.inputs.question.names)
     n = plan.sample_sizes if sizes is None else np.asarray(sizes)
     x = 1 + math.expm1(plan.inputs.epsilon) * N / n
     noise = (k - 1) * (2 * x + k - 2) / (x - 1) ** 2 / 2
@@ -33,7 +33,7 @@ def half_trace(plan, sizes=None):
 
 @pytest.mark.parametrize("k", [2, 3, 12])
 def test_the_variance_is_half_the_sum_over_the_shares(k):
-    plan = dps.design(STRATA, answers=[f"c{i}" for i in range(k)], epsilon=1, total=300)
+    plan = dps.design(STRATA, questions=[f"c{i}" for i in range(k)], epsilon=1, total=300)
     assert plan.variance == pytest.approx(half_trace(plan), rel=1e-12)
     assert plan.certificate.optimal
     for i, j in itertools.permutations(range(3), 2):
@@ -55,8 +55,8 @@ def test_the_variance_is_half_the_sum_over_the_shares(k):
 )
 @pytest.mark.parametrize("more", [{}, {"local_epsilon_cap": 3.5}, {"response_rate": 0.7}])
 def test_two_categories_are_designed_as_a_yes_no_question(goal, more):
-    two = dps.design(STRATA, epsilon=1, answers=["no", "yes"], **goal, **more)
-    yes_no = dps.design(STRATA, epsilon=1, answers="binary", **goal, **more)
+    two = dps.design(STRATA, epsilon=1, questions=["no", "yes"], **goal, **more)
+    yes_no = dps.design(STRATA, epsilon=1, questions="yes_no", **goal, **more)
     assert two.sample_sizes.tolist() == yes_no.sample_sizes.tolist()
     assert two.variance == pytest.approx(yes_no.variance, rel=1e-13)
     assert two.local_epsilons.tolist() == yes_no.local_epsilons.tolist()
@@ -77,7 +77,7 @@ def test_no_share_has_a_larger_variance_than_the_design_says(seed):
     p = rng.dirichlet(np.full(k, 0.3), 3)
     N = np.array([7000, 800, 50])
     S = np.sqrt(0.5 * (p * (1 - p)).sum(axis=1) * N / (N - 1))
-    plan = dps.design(dps.Strata(N, S), answers=[f"c{i}" for i in range(k)], epsilon=2, total=200)
+    plan = dps.design(dps.Strata(N, S), questions=[f"c{i}" for i in range(k)], epsilon=2, total=200)
     n, W = plan.sample_sizes[:, None], (N / N.sum())[:, None]
     x = np.exp(plan.local_epsilons)[:, None]
     keep, other = x / (x + k - 1), 1 / (x + k - 1)
@@ -97,13 +97,13 @@ def test_the_words_speak_of_shares():
     assert not re.search(r"\bmeans?\b", said)
     target = dps.design(STRATA, **ASKED, target_se=0.03)
     assert "a standard error of 0.03 for the share of any category" in goal_in_words(target.inputs)
-    useless = dps.design(dps.Strata([900]), answers=TENURES, epsilon=0.1, total=30)
+    useless = dps.design(dps.Strata([900]), questions=TENURES, epsilon=0.1, total=30)
     assert "shares closer than that could not be told apart" in repr(useless)
     html = dps.report_html(plan)
     assert "Each answer is kept, or replaced by another category, by k-ary randomized response" in html
     assert "half the sum of the variances of the estimated shares" in html
-    assert "answers=['rent', 'own', 'other']" in python_code(plan)
-    assert "'--answers=rent|own|other'" in command_line(plan)
+    assert 'questions=["rent", "own", "other"]' in python_code(plan)
+    assert "'--questions=rent|own|other'" in command_line(plan)
 
 
 def test_what_if_questions_work():
@@ -124,12 +124,11 @@ def test_what_if_questions_work():
     [
         (
             {"release": "sums"},
-            "release='sums' publishes numbers, got 3 categories. Ask them in a questionnaire",
+            "release='sums' publishes numbers, got 3 categories. Use release=.sums. with",
         ),
-        ({"release": "sums", "device_epsilon": 3}, "release='sums' publishes numbers, got 3 categories"),
         (
             {"release": "mean"},
-            "release='mean' publishes numbers, got 3 categories. Ask them in a questionnaire",
+            "release='mean' publishes numbers, got 3 categories. Use release=.sums. with",
         ),
         ({"delta": 1e-6}, "categories support pure epsilon only, got a promise of epsilon with delta"),
         ({"epsilon": None, "gdp": 1.0}, "categories support pure epsilon only, got a promise of GDP"),
@@ -139,8 +138,8 @@ def test_what_if_questions_work():
         ),
         ({"total": None, "target_cv": 0.1, "expected_mean": 0.2}, "expected_mean needs answers with a mean"),
         ({"expected_mean": 0.2}, "expected_mean needs answers with a mean, got 3 categories"),
-        ({"clip": True}, "clip requires answers in an interval, such as 0:8000, got rent, own, other"),
-        ({"mechanism": "laplace"}, "Laplace noise protects numbers, got 3 categories of answers"),
+        ({"clip": True}, "clip requires questions to be a range, such as 0:8000, got rent, own, other"),
+        ({"mechanism": "laplace"}, "Laplace noise protects numbers, got 3 categories of questions"),
         ({"proportion": 0.3}, "proportion is the share of one of two answers, and there are 3 categories"),
     ],
 )
@@ -153,7 +152,7 @@ def test_what_does_not_go_with_categories(options, words):
 def test_other_functions_that_need_numbers():
     plan = dps.design(STRATA, **ASKED, total=300)
     with pytest.raises(
-        dps.NotAvailableError, match="a pilot supports numbers only, got 3 categories of answers"
+        dps.NotAvailableError, match="a pilot supports numbers only, got 3 categories of questions"
     ):
         dps.pilot(STRATA, **ASKED, pilot_epsilon=0.3, total=300, pilot_total=50)
     with pytest.raises(dps.NotAvailableError, match="release='sums' publishes numbers, got 3 categories"):
@@ -164,4 +163,4 @@ def test_other_functions_that_need_numbers():
         dps.estimate_means(plan, ["a", "b", "c"], [0.1, 0.2, 0.3])
     loose = dps.Strata([900], extra={"proportion:rent": [0.5], "proportion:own": [0.5]})
     with pytest.raises(dps.InputError, match=r"proportion:rent and so on must be read by Strata.from_file"):
-        dps.design(loose, answers=["rent", "own"], epsilon=1, total=9)
+        dps.design(loose, questions=["rent", "own"], epsilon=1, total=9)

@@ -9,7 +9,7 @@ import pytest
 
 import commands
 import dpstrata as dps
-from dpstrata.privacy.answers.interval import Interval
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 
 STAIRCASE = {"mechanism": "staircase", "local_epsilon": 3}
@@ -19,7 +19,7 @@ def test_the_checkpoint():
     """Lognormal(0, 1), staircase, 1,000 answers at 3: the optimality condition solved in mpmath."""
     found = dps.choose_range("lognormal:0:1", sample_size=1000, aim="least_error", **STAIRCASE)
     with mp.workdps(30):
-        c = get_mechanism("staircase", Interval(0, 1)).exact_variance(mp.mpf(3))
+        c = get_mechanism("staircase", AnswerSpace()).exact_variance(mp.mpf(3))
         Phi, mean = mp.ncdf, mp.exp(mp.mpf(1) / 2)
 
         def condition(U):
@@ -60,7 +60,7 @@ def test_bias_and_error_are_what_a_survey_would_have():
     generator, repeats = np.random.default_rng(19), 4000
     amounts = np.exp(generator.normal(size=(repeats, 400)))
     shares = np.minimum(amounts, found.upper) / found.upper
-    noise = get_mechanism("staircase", Interval(0, 1))
+    noise = get_mechanism("staircase", AnswerSpace())
     means = found.upper * np.array([noise.simulated_release(row, 3.0, generator).mean() for row in shares])
     error = found.chosen.standard_error
     assert abs(means.mean() - found.chosen.clipped_mean) < 6 * error / np.sqrt(repeats)
@@ -115,7 +115,7 @@ def test_a_first_design_gives_answers_and_noise(release, rate):
 
     def plan(upper):
         people = dps.Strata(sizes=[10**7], sds=[sd])
-        options = {"epsilon": 1.0, "total": 900, "answers": (0, upper), "mechanism": "laplace"}
+        options = {"epsilon": 1.0, "total": 900, "questions": (0, upper), "mechanism": "laplace"}
         return dps.design(people, **options, **release, response_rate=rate)
 
     found = dps.choose_range(reference, plan=plan(20_000.0))
@@ -127,7 +127,7 @@ def test_a_first_design_gives_answers_and_noise(release, rate):
 
 
 def test_a_design_says_it_all_or_nothing_does():
-    plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40, answers=(0, 1))
+    plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40, questions=(0, 1))
     for given in ({"sample_size": 9}, {"local_epsilon": 1.0}, {"mechanism": "laplace"}):
         with pytest.raises(
             dps.InputError, match=f"^{next(iter(given))} follows from plan and cannot be given"
@@ -139,7 +139,7 @@ def test_a_design_says_it_all_or_nothing_does():
         ):
             dps.choose_range("gamma:2:1", **given)
     trace = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40, objective="trace")
-    for bad in (trace, dps.design(dps.Strata([700], [0.3]), epsilon=1, total=40, answers=["a", "b", "c"])):
+    for bad in (trace, dps.design(dps.Strata([700], [0.3]), epsilon=1, total=40, questions=["a", "b", "c"])):
         with pytest.raises(dps.InputError, match=r"^plan must estimate the population mean of one number"):
             dps.choose_range("gamma:2:1", plan=bad)
     with pytest.raises(dps.InputError, match=r"^plan must be a Design, got plan='str'"):
@@ -210,7 +210,7 @@ def test_the_command_writes_what_the_library_finds(tmp_path):
 # --- the prior of a design --------------------------------------------------------------------------
 
 STRATA = dps.Strata(sizes=[7000, 8000], sds=[2000.0, 2500.0])
-CLIPPED = {"epsilon": 1.0, "total": 200, "answers": (0, 12_000), "clip": True}
+CLIPPED = {"epsilon": 1.0, "total": 200, "questions": (0, 12_000), "clip": True}
 SAID = (
     "Under a lognormal prior with median 1,808 and mean 2,490, the mean of unlimited answers is 38.2 higher "
     "than the mean of answers clipped to 0–12,000."
@@ -256,8 +256,8 @@ def test_a_stated_excess_is_repeated():
     [
         ({"clip": False}, r"^prior requires clip\.$"),
         (
-            {"answers": (500, 9000)},
-            r"^answers must start at 0 or below where prior is gamma:2:1500, got \[500,",
+            {"questions": (500, 9000)},
+            r"^questions must start at 0 or below where prior is gamma:2:1500, got 500 to 9,000",
         ),
         ({"prior": "gamma"}, "^prior must be lognormal:MU:SIGMA"),
     ],

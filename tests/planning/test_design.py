@@ -139,7 +139,7 @@ def test_fractions_are_taken_as_written():
         ({"total": 200, "mechanism": "discrete_laplace"}, dps.InputError, "protects answers on a grid"),
         ({"total": 200, "objective": "median"}, dps.InputError, "objective must be one of mean, trace"),
         ({"total": 200, "objective": "custom"}, dps.InputError, "needs a coefficient for every stratum"),
-        ({"total": 200, "answers": (1, 0)}, dps.InputError, "lower < upper"),
+        ({"total": 200, "questions": (1, 0)}, dps.InputError, "lower must be below upper"),
         ({"total": 200, "min_per_stratum": 0}, dps.InputError, "min_per_stratum must be at least 1"),
         (
             {"total": 200, "min_fraction": 0.5, "max_fraction": 0.1},
@@ -309,8 +309,7 @@ def test_the_signature_is_pinned():
         "expected_mean",
         "mechanism",
         "objective",
-        "answers",
-        "questionnaire",
+        "questions",
         "spreads",
         "forms",
         "release",

@@ -15,7 +15,7 @@ SIZES = np.repeat(POPULATION // AGES, AGES)
 PREVALENCES = np.linspace(0.01, 0.08, 9 * AGES)
 REGIONS = [f"R{1 + i // AGES}" for i in range(9 * AGES)]
 COSTS = np.repeat(np.linspace(20, 60, 9), AGES)
-SURVEY = {"epsilon": EPSILON, "answers": "binary", "mechanism": "laplace"}
+SURVEY = {"epsilon": EPSILON, "questions": "yes_no", "mechanism": "laplace"}
 
 
 def health(**columns):
@@ -151,7 +151,7 @@ def test_a_cv_needs_a_mean():
     ):
         dps.design(strata, epsilon=1, domains={"half": dps.CV(0.1)})
     with pytest.raises(dps.InputError, match="a coefficient of variation needs answers with a mean"):
-        dps.design(strata, epsilon=1, answers=["a", "b", "c"], domains={"half": dps.CV(0.1)})
+        dps.design(strata, epsilon=1, questions=["a", "b", "c"], domains={"half": dps.CV(0.1)})
 
 
 def test_the_cv_of_the_whole_takes_its_mean_from_proportions():
@@ -169,11 +169,11 @@ def test_a_target_above_the_mean_warns_and_one_around_0_does_not():
         dps.DpstrataWarning, match="the target of the whole, a .*, exceeds the mean expected there"
     ):
         dps.design(strata, epsilon=1, target_se=0.02)
-    dps.design(strata, epsilon=1, target_se=0.02, answers=(-1, 1))
-    dps.design(strata, epsilon=1, target_se=0.02, answers=(-1, 1), domains={"stratum": math.pi})
+    dps.design(strata, epsilon=1, target_se=0.02, questions=(-1, 1))
+    dps.design(strata, epsilon=1, target_se=0.02, questions=(-1, 1), domains={"stratum": math.pi})
 
 
 def test_an_expected_mean_out_of_range_is_refused():
     strata = dps.Strata([900, 900], [0.1, 0.1], extra={"expected_mean": [5, 5], "region": ["n", "s"]})
     with pytest.raises(dps.InputError, match=r"column 'expected_mean' must lie within .* got 5 in stratum"):
-        dps.design(strata, epsilon=1, answers=(0, 1), domains={"region": "20%cv"})
+        dps.design(strata, epsilon=1, questions=(0, 1), domains={"region": "20%cv"})

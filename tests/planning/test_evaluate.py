@@ -15,7 +15,7 @@ FILLED = dps.Strata(PAPER.sizes).filled(**FOR_ALL)
 
 
 def test_one_value_for_all_strata_in_every_function(tmp_path):
-    bare, promise = dps.Strata(PAPER.sizes), {"epsilon": 1, "answers": "binary"}
+    bare, promise = dps.Strata(PAPER.sizes), {"epsilon": 1, "questions": "yes_no"}
     plan = dps.design(bare, total=400, **promise, **FOR_ALL)
     assert plan == dps.design(FILLED, total=400, **promise)
     plan.save(tmp_path / "design.json")

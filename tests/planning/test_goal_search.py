@@ -12,7 +12,7 @@ from dpstrata.allocation.solvers.free import best_sizes
 from dpstrata.planning import goal_search as questions
 from dpstrata.survey.inputs import Inputs
 from extent import few
-from problems import MECHANISMS, answers_of
+from problems import MECHANISMS, asked_of
 
 PAPER = dps.Strata([7000, 8000, 9000, 10000], [math.sqrt(0.08**i) for i in (1, 2, 3, 4)])
 quietly = pytest.mark.filterwarnings(
@@ -29,7 +29,7 @@ def random_survey(rng):
     options = {
         "epsilon": float(10 ** rng.uniform(-2, 1.5)),
         "mechanism": mechanism,
-        "answers": answers_of(steps),
+        "questions": asked_of(steps),
         "objective": objective,
         "local_epsilon_cap": float(rng.uniform(0.2, 6)) if rng.random() < 0.3 else None,
     }
@@ -62,7 +62,7 @@ def test_at_most_equals_trying_every_total(seed):
         assert plan.variance == pytest.approx(min(other.variance for other in every.values()), rel=1e-12)
     assert plan.outcome.variance_at_limit == pytest.approx(every[most].variance, rel=1e-12)
     # no allocation at all is better, since no single person is worth adding or leaving out
-    free = best_sizes(pose(Inputs(total=plan.total, **{**options, "answers": plan.inputs.answers}), strata))
+    free = best_sizes(pose(Inputs(total=plan.total, **options), strata))
     assert plan.outcome.best_total == free.sum()
 
 
@@ -162,7 +162,7 @@ def test_documents_keep_the_outcome(tmp_path, question):
 def test_a_relative_target_is_a_standard_error():
     plan = dps.design(PAPER, epsilon=1, target_cv=0.1, expected_mean=0.2)
     assert plan.total == dps.design(PAPER, epsilon=1, target_se=0.02).total
-    shifted = dps.design(PAPER, epsilon=1, answers=(-1, 0), target_cv=0.1, expected_mean=-0.2)
+    shifted = dps.design(PAPER, epsilon=1, questions=(-1, 0), target_cv=0.1, expected_mean=-0.2)
     assert shifted.total == plan.total
 
 
@@ -393,7 +393,7 @@ def test_response_rates_limit_invitations_and_the_sentence_says_why():
 
 
 def test_sweeps_take_any_sequence_and_report_what_is_out_of_reach():
-    rows = dps.sweep(PAPER, epsilon=np.array([0.1, 1.0]), target_se=(0.02,), answers=[0, 1])
+    rows = dps.sweep(PAPER, epsilon=np.array([0.1, 1.0]), target_se=(0.02,), questions=[0, 1])
     assert [row["total"] is None for row in rows] == [True, False]
     assert "best possible" in rows[0]["problem"]
     assert len(dps.sweep(PAPER, epsilon=1, total=range(100, 400, 100))) == 3

@@ -40,7 +40,7 @@ def test_designs_are_within_their_gap_of_exhaustive_search(seed):
     strata = dps.Strata(sizes, rng.uniform(0.02, 0.5, 3), extra={"g": groups or ["all"] * 3})
     total, epsilon = int(rng.integers(4, sizes.sum())), float(10 ** rng.uniform(-1.5, 1))
     options = (
-        {"answers": "binary", "mechanism": "randomized_response", "device_epsilon": 3} if seed % 2 else {}
+        {"questions": "yes_no", "mechanism": "randomized_response", "device_epsilon": 3} if seed % 2 else {}
     )
     plan = dps.design(
         strata, epsilon=epsilon, total=total, release="mean", domains=["g"] if groups else None, **options

@@ -27,12 +27,12 @@ def strata():
 def example(name, strata):
     questionnaire = dps.Questionnaire.from_file(EXAMPLES / f"{name}.csv")
     spreads = dps.Spreads.from_file(EXAMPLES / f"{name}-spreads.csv", strata, questionnaire)
-    return {"questionnaire": questionnaire, "spreads": spreads, "epsilon": 1}
+    return {"questions": questionnaire, "spreads": spreads, "epsilon": 1}
 
 
 def quality(plan, errors):
     """√(Σ w·SE²/Σ w), standard errors in units of each question's range."""
-    questions = list(plan.inputs.questionnaire)
+    questions = list(plan.inputs.questions)
     weights = np.array([each.importance for each in questions])
     relative = np.array([error / each.range for error, each in zip(errors, questions, strict=True)])
     return math.sqrt(float((weights * relative**2).sum() / weights.sum()))
@@ -49,7 +49,7 @@ def test_precision_of_the_examples(strata, name, E, figure):
     plan = dps.design(strata, **example(name, strata), at_most=600, release="sums", device_epsilon=E)
     parts = question_parts(plan.problem, plan.sample_sizes, finite_population=True, credited=False)
     variances = parts.of_population(plan.problem.terms.coefficients).total
-    ranges = [each.range for each in plan.inputs.questionnaire]
+    ranges = [each.range for each in plan.inputs.questions]
     assert quality(plan, np.sqrt(variances) * ranges) <= 1.05 * figure
     total = variance_parts(plan.problem, plan.sample_sizes, finite_population=True, credited=False).total
     assert quality(plan, np.sqrt(variances) * ranges) == pytest.approx(math.sqrt(total), rel=1e-12)
@@ -97,7 +97,7 @@ def test_evaluate_of_one_question_has_no_questions():
 def test_evaluate_refuses_targets_of_questions():
     questionnaire = dps.Questionnaire([question("a", "yes_no", target_se=0.05)])
     with pytest.raises(dps.InputError, match="evaluate takes no targets of questions; remove target_se and"):
-        dps.evaluate(dps.Strata([100, 200]), [20, 20], questionnaire=questionnaire, epsilon=1, **SUMS)
+        dps.evaluate(dps.Strata([100, 200]), [20, 20], questions=questionnaire, epsilon=1, **SUMS)
 
 
 def test_evaluate_needs_people_for_all_forms():
@@ -106,7 +106,7 @@ def test_evaluate_needs_people_for_all_forms():
         dps.evaluate(
             dps.Strata([100, 200], names=["north", "south"]),
             [3, 20],
-            questionnaire=questionnaire,
+            questions=questionnaire,
             forms=[["a"], ["b"]],
             epsilon=1,
             **SUMS,
@@ -134,7 +134,7 @@ def test_sensitivity_is_what_another_design_would_say(strata):
     told, true = (
         dps.Spreads(strata, questionnaire, proportions=dict.fromkeys("ab", share)) for share in (small, large)
     )
-    asked = {"questionnaire": questionnaire, "forms": [["a"], ["b"]], "epsilon": 1, **SUMS}
+    asked = {"questions": questionnaire, "forms": [["a"], ["b"]], "epsilon": 1, **SUMS}
     plan = dps.design(strata, spreads=told, total=400, **asked)
     [row] = [each for each in dps.sensitivity(plan, factor=factor).scenarios if each.scenario == "all larger"]
     scored = dps.evaluate(strata, plan.sample_sizes, spreads=true, **asked)
@@ -145,7 +145,7 @@ def test_sensitivity_is_what_another_design_would_say(strata):
 def test_no_spread_exceeds_what_answers_allow(strata):
     """Where nothing is known, the worst case is planned for, and nothing can be larger."""
     questionnaire = dps.Questionnaire([question(kind, kind) for kind in KINDS])
-    plan = dps.design(strata, questionnaire=questionnaire, epsilon=1, total=300, **SUMS)
+    plan = dps.design(strata, questions=questionnaire, epsilon=1, total=300, **SUMS)
     larger = dps.sensitivity(plan, factor=3.0, strata=0).scenarios[0]
     assert larger.variance == pytest.approx(plan.variance, rel=1e-12)
 
@@ -165,7 +165,7 @@ def test_sweep_says_why_there_is_none():
     questionnaire = dps.Questionnaire([question("a", "yes_no"), question("b", "yes_no")])
     rows = dps.sweep(
         dps.Strata([3, 200]),
-        questionnaire=questionnaire,
+        questions=questionnaire,
         forms=[["a"], ["b"]],
         epsilon=1,
         total=[50, 60],
@@ -179,7 +179,7 @@ def test_sweep_says_why_there_is_none():
 def test_commands(tmp_path, strata):
     asked = [
         EXAMPLES / "six-occupations.csv",
-        *("--questionnaire", EXAMPLES / "income5.csv", "--spreads", EXAMPLES / "income5-spreads.csv"),
+        *("--questions", EXAMPLES / "income5.csv", "--spreads", EXAMPLES / "income5-spreads.csv"),
         *("--epsilon", "1", "--release", "sums", "--device-epsilon", "3"),
     ]
     sizes = "30,60,100,110,130,170"
@@ -218,7 +218,7 @@ def test_questions_of_two_kinds(first, second, release):
         (together, "auto"),
         (everyone, [["b"]]),
     ):
-        plan = dps.design(strata, questionnaire=questionnaire, forms=forms, epsilon=2, total=100, **release)
+        plan = dps.design(strata, questions=questionnaire, forms=forms, epsilon=2, total=100, **release)
         assert plan.certificate.optimal
         assert [each.name for each in plan.questions] == ["a", "b"]
         assert all(0 < each.standard_error_without_privacy < each.standard_error for each in plan.questions)
@@ -236,11 +236,11 @@ def test_some_may_get_the_questions_for_everyone_alone(tmp_path):
         [question("a", "category", categories=categories, everyone=True), question("b", "scale")]
     )
     strata = dps.Strata([400, 600])
-    plan = dps.design(strata, questionnaire=questionnaire, epsilon=2, total=100, **SUMS)
+    plan = dps.design(strata, questions=questionnaire, epsilon=2, total=100, **SUMS)
     assert [form.questions for form in plan.forms] == [("a", "b"), ("a",)]
     assert plan.certificate.optimal
     assert plan.forms_bound.relative_gap < 0.01
-    one = dps.design(strata, questionnaire=questionnaire, forms=[["a", "b"]], epsilon=2, total=100, **SUMS)
+    one = dps.design(strata, questions=questionnaire, forms=[["a", "b"]], epsilon=2, total=100, **SUMS)
     assert plan.standard_error <= one.standard_error
     plan.save(tmp_path / "design.json")
     assert dps.load_design(tmp_path / "design.json") == plan
@@ -284,7 +284,7 @@ def refusal(strata, **asked):
     ],
 )
 def test_strata_too_small_for_their_forms(strata, rest):
-    said = refusal(dps.Strata(**strata), questionnaire=three(), forms=APART)
+    said = refusal(dps.Strata(**strata), questions=three(), forms=APART)
     assert said.startswith(
         "every form needs at least 2 people in every stratum, so 3 forms must have 6, got "
     )
@@ -292,7 +292,7 @@ def test_strata_too_small_for_their_forms(strata, rest):
 
 
 def test_forms_need_more_people_where_not_everyone_answers():
-    said = refusal(dps.Strata([300, 30], response_rates=[0.5, 0.5]), questionnaire=three(), forms=APART)
+    said = refusal(dps.Strata([300, 30], response_rates=[0.5, 0.5]), questions=three(), forms=APART)
     assert "got 15 in stratum '2'. Merge small strata ('2')" in said
 
 
@@ -302,13 +302,15 @@ def test_forms_need_more_people_where_not_everyone_answers():
         ({"release": "mean"}, "use release='sums' or release='microdata' instead of release='mean'."),
         ({"device_epsilon": None}, "so release='sums' requires device_epsilon."),
         ({"release": "microdata"}, "remove device_epsilon, or use release='sums'."),
-        ({"answers": (0, 1)}, "answers is for a single question and cannot be used with questionnaire"),
         ({"target_se": 0.1}, "give each question its own target_se (in an XLSForm: dp_target)."),
         ({"local_epsilon_cap": 3.0}, "local_epsilon_cap is for a single question"),
         ({"objective": "trace"}, "objective is for a single question"),
-        ({"mechanism": "laplace"}, "always uses randomized response on whole rows; remove mechanism."),
-        ({"delta": 1e-6}, "supports pure epsilon only; remove delta, zcdp or gdp."),
-        ({"epsilon": None, "zcdp": 1.0}, "supports pure epsilon only; remove delta, zcdp or gdp."),
+        ({"mechanism": "laplace"}, "by randomized response on whole rows; remove mechanism."),
+        ({"delta": 1e-6}, "several questions support pure epsilon only; remove delta, zcdp or gdp."),
+        (
+            {"epsilon": None, "zcdp": 1.0},
+            "several questions support pure epsilon only; remove delta, zcdp or gdp.",
+        ),
         ({"forms": [["a"], ["b"]]}, "every question must be on one form, got 'c' on none."),
         ({"forms": [["a", "b"], ["b", "c"]]}, "every question must be on one form, got 'b' on 2."),
         ({"forms": [["a", "b", "c", "d"]]}, "form 1 of forms has an unknown question 'd'."),
@@ -318,11 +320,11 @@ def test_forms_need_more_people_where_not_everyone_answers():
             {"total": 5, "forms": APART},
             "total must be at least 12, two people on each of 3 forms in every stratum, got total=5.",
         ),
-        ({"questionnaire": "questions.csv"}, "questionnaire must be a Questionnaire, got"),
+        ({"questions": "questions"}, "questions must be 'yes_no', a range"),
     ],
 )
 def test_what_does_not_go_with_a_questionnaire(asked, message):
-    said = refusal(dps.Strata([400, 600]), **{"questionnaire": three(), **asked})
+    said = refusal(dps.Strata([400, 600]), **{"questions": three(), **asked})
     assert message in said
     assert said.count(". ") <= 2
 
@@ -333,12 +335,12 @@ def test_what_does_not_go_with_a_questionnaire(asked, message):
 def test_too_many_rows_for_a_form(more):
     """Fifty questions on one form have more rows of answers than anything can be learned from."""
     questionnaire = dps.Questionnaire([question(f"q{j}", "scale", **more) for j in range(50)])
-    said = refusal(dps.Strata([400, 600]), questionnaire=questionnaire, forms="auto" if more else "one")
+    said = refusal(dps.Strata([400, 600]), questions=questionnaire, forms="auto" if more else "one")
     assert "at most 1,000,000 different rows of answers together, got 8.9e+34 from 'q0', 'q1'" in said
 
 
 def test_kept_together_on_several_forms():
-    said = refusal(dps.Strata([400, 600]), questionnaire=three(together="t"), forms=[["a", "b"], ["c"]])
+    said = refusal(dps.Strata([400, 600]), questions=three(together="t"), forms=[["a", "b"], ["c"]])
     assert said.startswith(
         "questions that are kept together must be on one form of forms, got 'a', 'b', 'c' on several"
     )
@@ -352,7 +354,7 @@ def test_extreme_budgets_and_importances(epsilon, E, importance):
         [question("a", "yes_no", importance=importance), question("b", "scale"), question("c", "number")]
     )
     plan = dps.design(
-        dps.Strata([2, 400, 600]), questionnaire=questionnaire, forms="one", epsilon=epsilon, total=90, release="sums",
+        dps.Strata([2, 400, 600]), questions=questionnaire, forms="one", epsilon=epsilon, total=90, release="sums",
         device_epsilon=E,
     )  # fmt: skip
     assert plan.certificate.optimal
@@ -365,22 +367,22 @@ def test_extreme_budgets_and_importances(epsilon, E, importance):
 
 def test_pilots_are_refused(strata):
     with pytest.raises(
-        dps.NotAvailableError, match="a pilot supports one question only; remove questionnaire"
+        dps.NotAvailableError, match="a pilot supports one question only, randomised by itself"
     ):
-        dps.pilot(strata, questionnaire=three(), epsilon=1, total=60, pilot_epsilon=0.2, pilot_total=20)
+        dps.pilot(strata, questions=three(), epsilon=1, total=60, pilot_epsilon=0.2, pilot_total=20)
 
 
 @pytest.mark.parametrize("release", [SUMS, {}], ids=["sums", "microdata"])
 def test_single_answers_are_not_noised(release):
     """That would spend the budget of a whole row on each of them."""
-    plan = dps.design(dps.Strata([400, 600]), questionnaire=three(), epsilon=1, total=60, **release)
+    plan = dps.design(dps.Strata([400, 600]), questions=three(), epsilon=1, total=60, **release)
     with pytest.raises(dps.InputError, match="randomises whole rows; use noise_row"):
         dps.noise_answer(plan, "1", 1.0)
 
 
 def test_every_release_of_a_questionnaire_is_compared(strata):
     """Either way round the rows are the designs that someone would get who asked for that release."""
-    asked = {"questionnaire": three(), "epsilon": 1, "total": 60}
+    asked = {"questions": three(), "epsilon": 1, "total": 60}
     rows, tables = dps.design(strata, **asked), dps.design(strata, **asked, **SUMS)
     for plan in (rows, tables):
         compared = dps.compare_releases(plan, device_epsilon=SUMS["device_epsilon"])

@@ -130,7 +130,7 @@ def test_where_no_minimum_avoids_empty_strata_the_smallest_is_named():
     with pytest.warns(
         dps.DpstrataWarning, match=r"No minimum within the limits lowers it to 1%.* such as 'tiny'"
     ):
-        plan = dps.design(strata, epsilon=1, answers="binary", proportion=0.3, response_rate=0.3, total=400)
+        plan = dps.design(strata, epsilon=1, questions="yes_no", proportion=0.3, response_rate=0.3, total=400)
     assert plan.minimum_against_empty() is None
     assert plan.emptiest_stratum == "tiny"
 

@@ -93,7 +93,7 @@ def test_a_smaller_one_does_not_reach_domains():
 
 def test_a_smaller_one_does_not_reach_questions():
     asked = dps.Questionnaire([dps.Question("smokes", "yes_no", blank=False, target_se=0.06)])
-    options = {"questionnaire": asked, "epsilon": 1.0, "release": "sums"}
+    options = {"questions": asked, "forms": "one", "epsilon": 1.0, "release": "sums"}
     found = dps.solve_epsilon(
         dps.Strata([7000, 8000]), solve_for="device_epsilon", at_most=600, digits=2, **options
     )
@@ -149,7 +149,7 @@ def test_costs_are_limited_by_a_budget():
 
 
 def test_the_smallest_may_be_enough():
-    found = dps.solve_epsilon(dps.Strata([700, 800], sds=[0.3, 0.1]), target_se=1e6, answers=(0, 1))
+    found = dps.solve_epsilon(dps.Strata([700, 800], sds=[0.3, 0.1]), target_se=1e6, questions=(0, 1))
     assert found.value == 1e-6
     assert found.missed is None
     assert found.proven

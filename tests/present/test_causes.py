@@ -27,7 +27,7 @@ def test_single_answers_with_noise():
 
 
 def test_sums_noised_twice():
-    options = {"release": "sums", "device_epsilon": 3, "answers": "binary"}
+    options = {"release": "sums", "device_epsilon": 3, "questions": "yes_no"}
     plan = dps.design(STRATA, epsilon=0.2, total=60, **options)
     m = plan.sample_sizes - np.array([3, 9])
     result = estimate_from_means(plan, STRATA.names, np.array([0.4, 0.2]), m)
@@ -42,7 +42,7 @@ def test_sums_noised_twice():
 
 
 def test_categories_are_half_the_sum_of_their_shares():
-    plan = dps.design(dps.Strata(N), epsilon=1, total=80, answers=["x", "y", "z"])
+    plan = dps.design(dps.Strata(N), epsilon=1, total=80, questions=["x", "y", "z"])
     m = plan.sample_sizes - 4
     counts = np.stack([m // 2, m // 3, m - m // 2 - m // 3], axis=1)
     x = np.exp(plan.local_epsilons)
@@ -71,7 +71,7 @@ def test_questions_on_forms():
         ]
     )
     forms = [["home", "smokes"], ["mood"]]
-    plan = dps.design(dps.Strata(N), questionnaire=questions, epsilon=2, total=300, forms=forms)
+    plan = dps.design(dps.Strata(N), questions=questions, epsilon=2, total=300, forms=forms)
     result = estimate_questions(plan, random_counts(plan))
     (first, second), y = plan.forms, np.expm1(plan.local_epsilons)
     m, r = first.sample_sizes - 3, first.cells / y
@@ -102,7 +102,7 @@ def test_what_shows_no_spread_of_its_own_has_no_estimated_causes():
     questions = dps.Questionnaire(
         [dps.Question("income", "number", lower=0, upper=100), dps.Question("smokes", "yes_no")]
     )
-    plan = dps.design(dps.Strata(N), questionnaire=questions, epsilon=2, total=300)
+    plan = dps.design(dps.Strata(N), questions=questions, epsilon=2, total=300)
     page = error_by_cause(plan, estimate_questions(plan, random_counts(plan)))
     shown = [(row["estimate"], row["variance"]) for row in Reader(page).table("Standard errors")]
     assert shown == [("income", "planned"), ("smokes", "planned"), ("smokes", "estimated")]
@@ -110,7 +110,7 @@ def test_what_shows_no_spread_of_its_own_has_no_estimated_causes():
 
 
 def test_sums_of_numbers_have_no_estimated_causes():
-    plan = dps.design(STRATA, epsilon=1, total=60, answers=(0, 10), release="sums")
+    plan = dps.design(STRATA, epsilon=1, total=60, questions=(0, 10), release="sums")
     result = estimate_from_means(plan, STRATA.names, np.array([4.0, 2.0]), plan.sample_sizes)
     assert result.questions["answer"].causes is None
     (planned,) = Reader(error_by_cause(plan, result)).table("Standard errors")

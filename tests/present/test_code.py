@@ -42,8 +42,8 @@ QUESTIONS = {
         "domains": {"region": {"c=d": "0.05se", "a: b": "0.06margin"}, "stratum": None},
     },
     "one target for all domains": {"epsilon": 2, "domains": {"region": dps.SE(0.06)}},
-    "best": {"epsilon": 1, "total": 300, "mechanism": "best", "answers": "binary"},
-    "grid": {"epsilon": 1, "total": 300, "mechanism": "discrete_laplace", "answers": (-5, 5, 0.5)},
+    "best": {"epsilon": 1, "total": 300, "mechanism": "best", "questions": "yes_no"},
+    "grid": {"epsilon": 1, "total": 300, "mechanism": "discrete_laplace", "questions": (-5, 5, 0.5)},
     "gaussian": {"epsilon": 1, "delta": 1e-6, "total": 300, "mechanism": "gaussian"},
     "zcdp": {"zcdp": 0.3, "total": 300, "mechanism": "gaussian"},
     "gdp": {"gdp": 1.25, "total": 300, "mechanism": "gaussian", "release": "sums"},
@@ -114,7 +114,7 @@ def test_one_value_for_all_strata_is_written_stratum_by_stratum(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     bare = dps.Strata([7000, 8000], names=["a", "b"])
     plan = dps.design(
-        bare, epsilon=1, total=200, response_rate=0.6, proportion=0.08, answers=(0, 10, 1), mechanism="best"
+        bare, epsilon=1, total=200, response_rate=0.6, proportion=0.08, questions=(0, 10, 1), mechanism="best"
     )
     assert run_python(python_code_with_strata(plan)) == plan
     write_table(strata_columns(plan), tmp_path / "strata.csv")
@@ -150,7 +150,7 @@ def test_many_strata_are_read_from_a_file():
 def test_both_waves_of_a_pilot_are_made_again(tmp_path, monkeypatch):
     """The first from its strata, the second from the first and its noised answers."""
     monkeypatch.chdir(tmp_path)
-    waves = {"pilot_epsilon": 0.25, "total": 300, "pilot_total": 60, "answers": "binary"}
+    waves = {"pilot_epsilon": 0.25, "total": 300, "pilot_total": 60, "questions": "yes_no"}
     first = dps.pilot(PLAIN, epsilon=1, mechanism="randomized_response", **waves)
     assert run_python(python_code_with_strata(first, out="pilot.json")) == first
     names = [name for name, n in zip(NAMES, first.sample_sizes.tolist(), strict=True) for _ in range(n)]

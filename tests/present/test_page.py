@@ -38,12 +38,12 @@ DESIGNS = {
     "target_margin": (FOUR, {"epsilon": 1, "target_margin": 0.06}),
     "target_cv": (FOUR, {"epsilon": 1, "target_cv": 0.1, "expected_mean": 0.4}),
     "domains": (RICH, {"epsilon": 2, "domains": {"region": "0.06se"}}),
-    "best": (FOUR, {"epsilon": 1, "total": 300, "mechanism": "best", "answers": "binary"}),
+    "best": (FOUR, {"epsilon": 1, "total": 300, "mechanism": "best", "questions": "yes_no"}),
     "randomized response": (
         FOUR,
-        {"epsilon": 1, "total": 300, "mechanism": "randomized_response", "answers": "binary"},
+        {"epsilon": 1, "total": 300, "mechanism": "randomized_response", "questions": "yes_no"},
     ),
-    "grid": (FOUR, {"epsilon": 1, "total": 300, "mechanism": "discrete_laplace", "answers": (-5, 5, 0.5)}),
+    "grid": (FOUR, {"epsilon": 1, "total": 300, "mechanism": "discrete_laplace", "questions": (-5, 5, 0.5)}),
     "piecewise": (FOUR, {"epsilon": 1, "total": 300, "mechanism": "piecewise"}),
     "tulap": (FOUR, {"epsilon": 1, "total": 300, "mechanism": "tulap"}),
     "gaussian": (FOUR, {"epsilon": 1, "delta": 1e-6, "total": 300, "mechanism": "gaussian"}),
@@ -53,7 +53,7 @@ DESIGNS = {
     "sums": (FOUR, {"epsilon": 1, "total": 300, "release": "sums", "device_epsilon": 3}),
     "yes/no sums": (
         FOUR,
-        {"epsilon": 1, "total": 300, "answers": "binary", "mechanism": "randomized_response"}
+        {"epsilon": 1, "total": 300, "questions": "yes_no", "mechanism": "randomized_response"}
         | {"release": "sums", "device_epsilon": 3},
     ),
     "cap": (RICH, {"epsilon": 1, "total": 300, "local_epsilon_cap": 4.5}),
@@ -140,13 +140,13 @@ def test_the_noise_is_that_of_the_design(made):
     ],
 )
 def test_what_noises_an_answer_is_said(mechanism, words):
-    asked = {"epsilon": 1, "total": 300, "answers": "binary", "mechanism": mechanism}
+    asked = {"epsilon": 1, "total": 300, "questions": "yes_no", "mechanism": mechanism}
     plan = dps.design(FOUR, **asked)
     assert noise_in_words(plan).startswith(words)
 
 
 def test_categories_are_listed_as_what_an_answer_can_be():
-    plan = dps.design(dps.Strata([70, 90]), epsilon=1, total=30, answers=["rent", "own"])
+    plan = dps.design(dps.Strata([70, 90]), epsilon=1, total=30, questions=["rent", "own"])
     assert "; answers are one of rent, own. The smaller" in noise_in_words(plan)
 
 
@@ -279,7 +279,7 @@ def test_on_the_command_line(tmp_path):
 
 def test_where_everyone_is_asked_nothing_is_compared():
     strata = dps.Strata([40, 60], names=["north", "south"])
-    options = {"epsilon": 1, "answers": "binary", "release": "sums"}
+    options = {"epsilon": 1, "questions": "yes_no", "release": "sums"}
     everyone, some = (dps.design(strata, total=total, **options) for total in (100, 99))
     sentence = "Everyone is asked, so every other allocation is the same as this one."
     for plan, alone in ((everyone, True), (some, False)):

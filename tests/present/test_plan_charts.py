@@ -125,9 +125,7 @@ def test_parts_are_in_one_unit_and_add_up_to_the_error_of_every_rival():
     assert [float(row["label"]) for row in ends] == pytest.approx([row["part"] for row in ends], rel=0.01)
     assert other.spec["layer"][0]["encoding"]["x"]["title"] == "objective"
     questions = dps.Questionnaire([dps.Question("a", "yes_no"), dps.Question("b", "scale", lower=1, upper=5)])
-    several = dps.design(
-        FOUR, questionnaire=questions, epsilon=1, device_epsilon=3, release="sums", total=200
-    )
+    several = dps.design(FOUR, questions=questions, epsilon=1, device_epsilon=3, release="sums", total=200)
     bars = parts_chart(several).spec["layer"][0]
     assert bars["encoding"]["x"]["title"] == "typical standard error, as a share of the range"
     first = sum(row["part"] for row in bars["data"]["values"][:2])
@@ -160,9 +158,7 @@ def test_one_colour_has_one_meaning():
     plan = dps.design(FOUR, epsilon=1, total=200)
     rows, best = precision_rows(plan, points=3)
     questions = dps.Questionnaire([dps.Question("smokes", "yes_no"), dps.Question("votes", "yes_no")])
-    asked = dps.design(
-        FOUR, questionnaire=questions, epsilon=1, device_epsilon=4, release="sums", at_most=900
-    )
+    asked = dps.design(FOUR, questions=questions, epsilon=1, device_epsilon=4, release="sums", at_most=900)
     charts = [
         dps.plot(plan),
         parts_chart(plan),

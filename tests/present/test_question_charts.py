@@ -52,7 +52,7 @@ def test_questions_for_everyone_come_first_and_figures_of_nothing_are_left_out()
         ]
     )
     plan = small_plan(
-        questionnaire=questions, forms=[["a"], ["b"]], strata=dps.Strata([40, 60]), at_most=None, total=100
+        questions=questions, forms=[["a"], ["b"]], strata=dps.Strata([40, 60]), at_most=None, total=100
     )
     assert all(question.standard_error_without_privacy == 0 for question in plan.questions)
     rows = points(questions_chart(plan))["data"]["values"]
@@ -64,7 +64,7 @@ def test_questions_for_everyone_come_first_and_figures_of_nothing_are_left_out()
 def test_fifty_questions_have_a_line_each():
     questions = dps.Questionnaire([dps.Question(f"question {i}", "yes_no") for i in range(50)])
     forms = [[f"question {i}" for i in range(start, start + 5)] for start in range(0, 50, 5)]
-    chart = dps.plot(small_plan(questionnaire=questions, forms=forms))
+    chart = dps.plot(small_plan(questions=questions, forms=forms))
     assert chart.spec["height"] >= 20 * 50
     svg = chart.svg()
     assert all(f">question {i} (form {i // 5 + 1})<" in svg for i in range(50))

@@ -27,8 +27,8 @@ PLANS = {
     "sums": {},
     "rows": {"release": "microdata", "device_epsilon": None},
     "one form": {"forms": "one", "device_epsilon": 6},
-    "targets": {"questionnaire": TARGETS, "at_most": None},
-    "everyone and together": {"questionnaire": EVERYONE},
+    "targets": {"questions": TARGETS, "at_most": None},
+    "everyone and together": {"questions": EVERYONE},
     "not everyone answers": {"strata": strata(response_rates=[0.8, 0.9, 0.7], costs=[2, 3, 2])},
 }
 
@@ -51,9 +51,9 @@ def test_the_page_is_whole_and_asks_for_nothing(page):
 def test_every_question_and_form_is_in_the_report(plan, page):
     report = Reader(page)
     asked = report.table("What is asked")
-    assert [row["text"] for row in asked] == [question.text for question in plan.inputs.questionnaire]
+    assert [row["text"] for row in asked] == [question.text for question in plan.inputs.questions]
     precision = report.table("Precision of the questions")
-    assert [row["question"] for row in precision] == list(plan.inputs.questionnaire.names)
+    assert [row["question"] for row in precision] == list(plan.inputs.questions.names)
     forms = report.table("Forms:")
     assert [int(row["people"]) for row in forms] == [int(form.sample_sizes.sum()) for form in plan.forms]
     causes = report.table("Where the variance of every question")
@@ -105,7 +105,7 @@ def test_what_is_known_is_listed_by_question():
 
 def written(plan, folder):
     """Write the files that the code of a report reads."""
-    plan.inputs.questionnaire.to_file(folder / "questions.csv")
+    plan.inputs.questions.to_file(folder / "questions.csv")
     if plan.inputs.spreads is not None:
         plan.inputs.spreads_in(plan.strata).to_file(folder / "spreads.csv")
     write_table(strata_columns(plan), folder / "strata.csv")

@@ -17,11 +17,11 @@ pytestmark = pytest.mark.slow
 
 PEOPLE = {"north": 60, "south": 90, "west": 30}
 KINDS = {
-    "numbers": {"answers": (0, 10)},
-    "clipped": {"answers": (0, 8), "clip": True},
-    "yes/no": {"answers": "binary", "release": "sums", "device_epsilon": 3},
-    "categories": {"answers": ["rent", "own", "other"]},
-    "mean": {"answers": (0, 10), "release": "mean"},
+    "numbers": {"questions": (0, 10)},
+    "clipped": {"questions": (0, 8), "clip": True},
+    "yes/no": {"questions": "yes_no", "release": "sums", "device_epsilon": 3},
+    "categories": {"questions": ["rent", "own", "other"]},
+    "mean": {"questions": (0, 10), "release": "mean"},
 }
 
 
@@ -43,9 +43,9 @@ def fielded(folder, options):
     with open(folder / "sample.csv", newline="") as file:
         drawn = list(csv.DictReader(file))
     rng = np.random.default_rng(4)
-    if plan.inputs.answers.names:
-        answers = rng.choice(plan.inputs.answers.names, len(drawn))
-    elif options["answers"] == "binary":
+    if plan.inputs.question.names:
+        answers = rng.choice(plan.inputs.question.names, len(drawn))
+    elif options["questions"] == "yes_no":
         answers = rng.integers(0, 2, len(drawn))
     else:
         answers = rng.integers(0, 11, len(drawn))
@@ -109,7 +109,7 @@ def test_every_estimate_is_in_the_report(tmp_path, kind):
     assert (against_the_office in html.unescape(page)) == (not raw)
     assert plan.privacy["sentences"][0] in html.unescape(page)
     assert ("clipped to" in page) == (kind == "clipped")
-    reach = 0.5 * plan.inputs.answers.range
+    reach = 0.5 * plan.inputs.space.range
     wide = sum(row.upper - row.lower > reach for row in result.shown)
     assert (f"In {wide} of {len(shown)} row" in page) == (wide > 0)
     assert "canary" not in page
@@ -140,7 +140,7 @@ def test_sums_that_no_ledger_lists_are_said_on_the_terminal(tmp_path):
 
 def test_wide_intervals_of_groups_are_counted(tmp_path):
     strata = dps.Strata([4000, 8], names=["north", "south"])
-    plan = dps.design(strata, epsilon=2, total=1500, answers="binary")
+    plan = dps.design(strata, epsilon=2, total=1500, questions="yes_no")
     plan.save(tmp_path / "design.json")
     counted = zip(strata.names, plan.sample_sizes, strict=True)
     rows = [f"{name},{i % 2}" for name, number in counted for i in range(number)]
@@ -153,7 +153,7 @@ def test_wide_intervals_of_groups_are_counted(tmp_path):
 def test_what_a_neighbour_can_shift_is_in_the_report_and_in_files(tmp_path):
     """Of the domain that lacks a stratum as well as of the whole, each with its own largest bias."""
     strata = dps.Strata([400, 600, 500], names=list("abc"), extra={"half": ["x", "x", "y"]})
-    options = {"answers": (0, 10), "release": "sums", "domains": ["half"]}
+    options = {"questions": (0, 10), "release": "sums", "domains": ["half"]}
     plan = dps.design(strata, epsilon=1, total=90, **options)
     plan.save(tmp_path / "design.json")
     (tmp_path / "sums.csv").write_text("stratum,sum,answers\na,30,10\nb,3,0\nc,50,12\n")
@@ -353,7 +353,7 @@ def labelled_plan():
         ],
         language="en",
     )
-    return small_plan(questionnaire=questions)
+    return small_plan(questions=questions)
 
 
 def answers_shown(page):
@@ -436,8 +436,8 @@ def test_ratios_are_in_the_report(tmp_path):
 
 
 def test_a_report_is_headed_and_reproduced_with_its_title_and_language(tmp_path):
-    questions = dps.Questionnaire(labelled_plan().inputs.questionnaire, language="en", title="How we live")
-    plan = small_plan(questionnaire=questions)
+    questions = dps.Questionnaire(labelled_plan().inputs.questions, language="en", title="How we live")
+    plan = small_plan(questions=questions)
     plan.save(tmp_path / "design.json")
     rows = "".join(f'{a},{b},"{c}","{d}",{e},{f}\n' for a, b, c, d, e, f in published_tables(plan))
     (tmp_path / "published.csv").write_text(f"stratum,form,table,entry,count,answers\n{rows}")

@@ -139,7 +139,7 @@ def test_a_delta_is_not_a_probability_of_failing():
 
 def test_the_promise_of_two_waves_is_of_both():
     strata = dps.Strata([9000, 9000])
-    first = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=300, pilot_total=60, answers="binary")
+    first = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=300, pilot_total=60, questions="yes_no")
     assert "both waves together change the odds by a factor of at most 2.72" in odds_in_words(first)
     spent = dps.Strata([9000], [0.3], sd_sources="confidential", sd_epsilons=[0.5])
     told = odds_in_words(dps.design(spent, epsilon=0.5, total=100))

@@ -46,7 +46,9 @@ def test_the_central_loss_is_exactly_the_promise(N, n, k):
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_a_design_has_the_budget_that_was_enumerated(epsilon):
-    plan = dps.design(dps.Strata([4]), answers=["a", "b", "c"], epsilon=epsilon, at_most=2, min_per_stratum=2)
+    plan = dps.design(
+        dps.Strata([4]), questions=["a", "b", "c"], epsilon=epsilon, at_most=2, min_per_stratum=2
+    )
     x = Fraction(math.exp(plan.local_epsilon(0)))
     assert math.log(largest_ratio(4, 2, x, 3)) == pytest.approx(epsilon, rel=1e-12)
 
@@ -56,7 +58,7 @@ def test_what_is_really_drawn_never_spends_more(k):
     """The sampler's own probabilities, at the budget it rounds down to."""
     from dpstrata.fielding.grid_noise import noise_at
 
-    plan = dps.design(dps.Strata([40]), answers=[f"c{i}" for i in range(k)], epsilon=1, total=7)
+    plan = dps.design(dps.Strata([40]), questions=[f"c{i}" for i in range(k)], epsilon=1, total=7)
     noise = noise_at(plan, "1")
     assert noise.e <= plan.local_epsilon(0)
     masses = [noise.mass(i)[1] for i in range(k)]

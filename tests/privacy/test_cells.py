@@ -209,7 +209,7 @@ STRATA = dps.Strata([60_000, 9_000], [1.1, 0.8], names=["north", "south"])
 )
 def test_a_design_end_to_end_without_bias(more):
     """Answers at every point of a scale from 1 to 5, noised and estimated; 6 standard errors."""
-    plan = dps.design(STRATA, epsilon=1, total=6000, answers=(1, 5, 1), mechanism="cells", **more)
+    plan = dps.design(STRATA, epsilon=1, total=6000, questions=(1, 5, 1), mechanism="cells", **more)
     names = [name for name, n in zip(STRATA.names, plan.sample_sizes, strict=True) for _ in range(n)]
     answers = {
         name: np.resize([1, 2, 5, 5, 3], int(n))
@@ -232,12 +232,12 @@ def test_a_design_end_to_end_without_bias(more):
 
 def test_the_best_for_a_scale_and_never_for_other_answers():
     for answers in ((1, 5, 1), (0, 10, 1)):
-        plan = dps.design(STRATA, epsilon=1, total=900, answers=answers)
+        plan = dps.design(STRATA, epsilon=1, total=900, questions=answers)
         assert plan.mechanism.name == "cells"
         assert len(plan.choice) <= 3
     shares = dps.Strata(STRATA.sizes, [0.4, 0.3], names=STRATA.names)
-    for answers in ("binary", (0, 1), (0, 1, 0.01)):
-        plan = dps.design(shares, epsilon=1, total=900, answers=answers)
+    for answers in ("yes_no", (0, 1), (0, 1, 0.01)):
+        plan = dps.design(shares, epsilon=1, total=900, questions=answers)
         assert "cells" not in [row.mechanism for row in plan.choice]
 
 
@@ -250,13 +250,13 @@ def test_readings_of_another_machine_are_recognised(mechanism, answers):
         total=40,
         release="sums",
         device_epsilon=3,
-        answers=answers,
+        questions=answers,
         mechanism=mechanism,
     )
     noise = noise_at(plan, "all")
     reports = dps.noise_answers(plan, "all", [answers[0]] * 20)
     known = steps_of_reports(plan, "all", reports)
-    moved = reports + 0.9 * noise.slack * plan.inputs.answers.range
+    moved = reports + 0.9 * noise.slack * plan.inputs.space.range
     # of two cells that are read almost alike the other one may be found
     assert np.abs(steps_of_reports(plan, "all", moved) - known).max() <= noise.slack * noise.units
     with pytest.raises(dps.InputError, match="reports must be answers noised for this design"):
@@ -285,7 +285,7 @@ def test_pilots_learn_spreads_from_cells():
         pilot_epsilon=0.5,
         total=3000,
         pilot_total=1500,
-        answers=(1, 5, 1),
+        questions=(1, 5, 1),
         mechanism="cells",
     )
     rng = np.random.default_rng(8)

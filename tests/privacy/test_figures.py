@@ -30,7 +30,7 @@ class Survey:
     def __init__(self, plan, answers, drawn=None):
         self.plan, self.m = plan, np.array(answers)
         self.grids = figure_grids(plan, self.m)
-        self.K = report_steps(plan) if plan.inputs.release_form.device or plan.inputs.answers.steps else 1
+        self.K = report_steps(plan) if plan.inputs.release_form.device or plan.inputs.space.steps else 1
         self.reports = {k: {k: mp.mpf(1)} for k in range(self.K + 1)}
         if plan.inputs.release_form.device is not None:
             device = noise_at(plan, plan.strata.name(0))
@@ -117,7 +117,7 @@ def design(sizes, sampled, epsilon, *, columns=(), rates=None, **options):
         total=sum(sampled),
         release="mean",
         domains=list(columns) or None,
-        **{"answers": "binary", **options},
+        **{"questions": "yes_no", **options},
     )
 
 
@@ -154,7 +154,7 @@ def test_devices_never_add_to_the_loss(sizes, sampled, columns, epsilon, E):
 @pytest.mark.parametrize("E", [1.0, 2.0])
 def test_additive_noise_on_devices(E):
     """Where the figure's noise is the larger, all of epsilon is lost; of devices' noise the middle is enumerated."""
-    plan = design((3,), (1,), 0.2, device_epsilon=E, mechanism="discrete_laplace", answers=(0, 1, 1))
+    plan = design((3,), (1,), 0.2, device_epsilon=E, mechanism="discrete_laplace", questions=(0, 1, 1))
     survey = Survey(plan, (1,))
     for k, each in survey.reports.items():
         survey.reports[k] = {j: p for j, p in each.items() if abs(j - k) <= 40 / E}

@@ -214,7 +214,7 @@ def _small_plan(levels, device_epsilon):
     names = [f"c{i}" for i in range(levels)]
     return dps.design(
         dps.Strata([50]),
-        questionnaire=dps.Questionnaire([dps.Question("q", "category", blank=False, categories=names)]),
+        questions=dps.Questionnaire([dps.Question("q", "category", blank=False, categories=names)]),
         epsilon=device_epsilon / 50,
         device_epsilon=device_epsilon,
         release="sums",
@@ -333,8 +333,8 @@ def _questionnaire(kinds, **more):
 
 def _as_textbook(plan):
     """Take a design apart: its forms, and nothing that follows from budgets."""
-    place = {question.name: i for i, question in enumerate(plan.inputs.questionnaire)}
-    kinds = [question.kind for question in plan.inputs.questionnaire]
+    place = {question.name: i for i, question in enumerate(plan.inputs.questions)}
+    kinds = [question.kind for question in plan.inputs.questions]
     return [
         Form(
             tuple(place[name] for name in form.questions),
@@ -368,7 +368,7 @@ def test_planned_tables_lose_at_most_epsilon(kinds, forms, N, n, epsilon, E):
     """With tables, budgets and credit as the library has them."""
     plan = dps.design(
         dps.Strata([N]),
-        questionnaire=_questionnaire(kinds),
+        questions=_questionnaire(kinds),
         forms=forms,
         epsilon=epsilon,
         device_epsilon=E,
@@ -389,7 +389,7 @@ def test_planned_tables_lose_at_most_epsilon(kinds, forms, N, n, epsilon, E):
 def test_planned_rows_lose_exactly_epsilon(kinds, forms, N, n):
     plan = dps.design(
         dps.Strata([N]),
-        questionnaire=_questionnaire(kinds),
+        questions=_questionnaire(kinds),
         forms=forms,
         epsilon=0.7,
         total=n,
@@ -425,7 +425,7 @@ def test_one_budget_for_all_devices(given):
     with pytest.raises(dps.InputError, match="device_epsilon must be a number"):
         dps.design(
             dps.Strata([100]),
-            questionnaire=_questionnaire(["yes_no", "yes_no"]),
+            questions=_questionnaire(["yes_no", "yes_no"]),
             epsilon=1,
             device_epsilon=given,
             release="sums",
@@ -459,16 +459,14 @@ def test_forms_of_a_document_cannot_spend_more(forms, message):
     """Where forms come with levels, shares and tables, as in a document, nothing in them raises a budget."""
     asked = {"epsilon": 1, "device_epsilon": 3.0, "release": "sums", "total": 20}
     with pytest.raises(dps.InputError, match=message):
-        dps.design(
-            dps.Strata([100]), questionnaire=_questionnaire(["yes_no", "yes_no"]), forms=forms, **asked
-        )
+        dps.design(dps.Strata([100]), questions=_questionnaire(["yes_no", "yes_no"]), forms=forms, **asked)
 
 
 def test_all_forms_of_a_stratum_share_the_budgets():
     """Forms have no budgets: those of devices and of the office belong to the stratum, whatever is on a form."""
     plan = dps.design(
         dps.Strata([200, 300]),
-        questionnaire=_questionnaire(["yes_no", "category", "scale"]),
+        questions=_questionnaire(["yes_no", "category", "scale"]),
         forms=[["q0"], ["q1"], ["q2"]],
         epsilon=1,
         device_epsilon=4.0,

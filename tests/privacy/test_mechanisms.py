@@ -302,7 +302,7 @@ def test_no_share_is_noisier_than_half_the_sum_says(k):
 @pytest.mark.parametrize("steps", [None, 1, 7])
 def test_category_response_is_for_categories(steps):
     with pytest.raises(
-        InputError, match=r"protects categories, got .*Name them, as in answers='rent\|own\|other'"
+        InputError, match=r"protects categories, got .*Name them, as in questions='rent\|own\|other'"
     ):
         get_mechanism("category_response", answers_of(steps))
 

@@ -78,7 +78,7 @@ def kept_together(questions, *, N, n, epsilon, E):
     asked = [dps.Question(f"q{j}", "yes_no", blank=False, together=together) for j in range(questions)]
     return dps.design(
         dps.Strata([N], [0.4]),
-        questionnaire=dps.Questionnaire(asked),
+        questions=dps.Questionnaire(asked),
         forms=[[question.name for question in asked]],
         epsilon=epsilon,
         device_epsilon=E,
@@ -157,7 +157,7 @@ def test_one_category_of_twenty():
     asked = dps.Question("job", "category", blank=False, categories=[f"c{i}" for i in range(20)])
     plan = dps.design(
         dps.Strata([1000], [0.4]),
-        questionnaire=dps.Questionnaire([asked]),
+        questions=dps.Questionnaire([asked]),
         epsilon=0.5,
         device_epsilon=3,
         release="sums",
@@ -169,10 +169,10 @@ def test_one_category_of_twenty():
 @pytest.mark.parametrize("mechanism", ["randomized_response", "laplace"])
 def test_reports_lose_no_more_than_devices_do(mechanism):
     """E = 1: five publications used to be counted as 12.2 where all reports together lose at most 0.159."""
-    answers = "binary" if mechanism == "randomized_response" else (0, 1)
+    answers = "yes_no" if mechanism == "randomized_response" else (0, 1)
     plan = dps.design(
         dps.Strata([1000], [0.4]),
-        answers=answers,
+        questions=answers,
         mechanism=mechanism,
         epsilon=1,
         device_epsilon=1,
@@ -192,7 +192,7 @@ def test_one_yes_no_question(N, n, times, epsilon, E, release):
     """A mean takes no credit for devices, and still lost 40% less than the ledger used to count."""
     plan = dps.design(
         dps.Strata([N], [0.4]),
-        answers="binary",
+        questions="yes_no",
         mechanism="randomized_response",
         epsilon=epsilon,
         device_epsilon=E,
@@ -213,7 +213,7 @@ def test_one_yes_no_question(N, n, times, epsilon, E, release):
 def test_published_rows_lose_nothing_new():
     """Rows that devices sent are the same rows each time; raw ones are randomised anew."""
     asked = dps.Question("ill", "yes_no", blank=False)
-    plan = dps.design(dps.Strata([50], [0.4]), questionnaire=dps.Questionnaire([asked]), epsilon=1, total=10)
+    plan = dps.design(dps.Strata([50], [0.4]), questions=asked, forms="one", epsilon=1, total=10)
     twice = math.log1p(0.2 * math.expm1(2 * plan.local_epsilons[0]))
     assert [loss_of_repeats(plan, times) for times in (1, 2, 9)] == pytest.approx([1, 1, 1], rel=1e-12)
     assert loss_of_repeats(plan, 2, report_sets=2) == pytest.approx(twice, rel=1e-12)

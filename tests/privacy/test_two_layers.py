@@ -79,7 +79,7 @@ class Drawn:
             release="sums",
             device_epsilon=E,
             mechanism=mechanism,
-            answers=(0, K, 1),
+            questions=(0, K, 1),
         )
         device, office = noise_at(plan, "all"), office_noise_at(plan, "all")
         if mechanism == "staircase":  # its own grid is too fine to be enumerated: the same on this one

@@ -17,7 +17,7 @@ def yes_no(*shares):
 
 
 def first_wave(
-    *, epsilon=1.0, total=600, share=0.1, answers="binary", mechanism="randomized_response", **more
+    *, epsilon=1.0, total=600, share=0.1, questions="yes_no", mechanism="randomized_response", **more
 ):
     return dps.pilot(
         dps.Strata(SIZES),
@@ -25,7 +25,7 @@ def first_wave(
         pilot_epsilon=share * epsilon,
         total=total,
         pilot_total=round(share * total),
-        answers=answers,
+        questions=questions,
         mechanism=mechanism,
         **more,
     )
@@ -41,7 +41,7 @@ def test_it_pays_for_unequal_shares_and_not_otherwise():
     assert not alike.pays
     assert alike.knowing == pytest.approx(alike.without_pilot, rel=1e-4)
     assert 1 < alike.ratio < 1.05
-    noisy = first_wave(answers=(0, 1), mechanism="laplace")
+    noisy = first_wave(questions=(0, 1), mechanism="laplace")
     numbers = [0.5 + s * np.linspace(-1, 1, n) for n, s in zip(SIZES, (0.4, 0.05, 0.02), strict=True)]
     assert not dps.simulate_pilot(noisy, numbers, replications=50, seed=1).pays
 
@@ -80,7 +80,7 @@ def test_one_wave_is_scored_as_its_design_is():
     people = yes_no(0.5, 0.02, 0.1)
     spreads = [values.std(ddof=1) for values in people]
     result = dps.simulate_pilot(first_wave(), people, replications=10)
-    options = {"epsilon": 1, "answers": "binary", "mechanism": "randomized_response"}
+    options = {"epsilon": 1, "questions": "yes_no", "mechanism": "randomized_response"}
     true = dps.Strata(SIZES, spreads)
     assert result.knowing == pytest.approx(dps.design(true, total=600, **options).variance)
     told = dps.design(dps.Strata(SIZES), total=600, **options)
@@ -91,7 +91,7 @@ def test_one_wave_is_scored_as_its_design_is():
 @pytest.mark.parametrize("mechanism", ["randomized_response", "piecewise", "laplace", "staircase"])
 def test_simulated_pilots_show_the_truth_on_average(mechanism):
     first = first_wave(
-        mechanism=mechanism, answers="binary" if mechanism == "randomized_response" else (0, 1)
+        mechanism=mechanism, questions="yes_no" if mechanism == "randomized_response" else (0, 1)
     )
     people = yes_no(0.5, 0.02, 0.1)
     moments = _moments(first, people, 3000, np.random.default_rng(3))

@@ -29,7 +29,7 @@ def planned(release, *, everyone=False, rates=None, told=True, **more):
         )
         spreads = spreads_of(strata, questionnaire, population)
     asked = {"total": 80, **ASKED[release], **more}
-    return dps.design(strata, questionnaire=questionnaire, spreads=spreads, **asked)
+    return dps.design(strata, questions=questionnaire, spreads=spreads, **asked)
 
 
 @pytest.mark.parametrize("release", ASKED)
@@ -62,7 +62,7 @@ def test_simulations_keep_what_is_planned(release, more):
 def test_two_simulations_agree(release):
     """That of the library, and one written straight from the textbook, on the same people."""
     plan = planned(release)
-    names = plan.inputs.questionnaire[1].categories
+    names = plan.inputs.questions[1].categories
     made_up = dps.synthetic_population(plan)
     population = [
         {**answers, "category": np.array([names.index(name) for name in answers["category"]], dtype=float)}
@@ -85,7 +85,7 @@ def test_a_wrong_plan_is_noticed():
     spreads = dps.Spreads(strata, questionnaire, proportions={"a": 0.15})
     plan = dps.design(
         strata,
-        questionnaire=questionnaire,
+        questions=questionnaire,
         spreads=spreads,
         total=60,
         epsilon=3,
@@ -111,7 +111,7 @@ def test_the_seed_repeats_a_simulation():
 def test_targets_leave_room_for_credit():
     """A target does not count on what devices save the office, so the simulated variance may be below it."""
     questionnaire = dps.Questionnaire([question("a", "yes_no", target_se=0.09), question("b", "yes_no")])
-    plan = dps.design(dps.Strata([400, 500]), questionnaire=questionnaire, **ASKED["sums"])
+    plan = dps.design(dps.Strata([400, 500]), questions=questionnaire, **ASKED["sums"])
     result = dps.simulate(plan, dps.synthetic_population(plan), replications=2000)
     assert result.questions["a"].worst_case
     assert result.agrees()

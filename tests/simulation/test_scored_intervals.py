@@ -11,14 +11,14 @@ from dpstrata.fielding.results.sums import estimate_from_means
 
 SURVEYS = 20
 OPTIONS = {
-    "yes/no": {"answers": "binary"},
-    "yes/no on devices": {"answers": "binary", "device_epsilon": 4},
-    "numbers": {"answers": (0, 10)},
+    "yes/no": {"questions": "yes_no"},
+    "yes/no on devices": {"questions": "yes_no", "device_epsilon": 4},
+    "numbers": {"questions": (0, 10)},
 }
 
 
 def planned(release, options):
-    spread = 1 if options["answers"] == "binary" else 10
+    spread = 1 if options["questions"] == "yes_no" else 10
     strata = dps.Strata([700, 900, 400], spread * np.array([0.4, 0.3, 0.1]), response_rates=[0.6, 0.8, 0.7])
     return dps.design(strata, epsilon=2, total=150, release=release, **options)
 
@@ -27,7 +27,7 @@ def planned(release, options):
 def test_of_one_number(options):
     plan, rng = planned("mean", options), np.random.default_rng(1)
     counts = rng.binomial(plan.sample_sizes, 0.7, (SURVEYS, 3))
-    means = plan.inputs.answers.range * rng.normal(0.3, 0.1, SURVEYS)
+    means = plan.inputs.space.range * rng.normal(0.3, 0.1, SURVEYS)
     columns, groups = ["all", *["stratum"] * 3], ["all", *plan.strata.names]
     estimations = [
         estimate_from_figures(plan, columns, groups, [mean, *[None] * 3], [m.sum(), *m])
@@ -43,10 +43,10 @@ def test_of_one_number(options):
 @pytest.mark.parametrize("release", ["microdata", "sums"])
 def test_of_all_strata(release, options):
     if release == "microdata":
-        options = {"answers": options["answers"]}
+        options = {"questions": options["questions"]}
     plan, rng = planned(release, options), np.random.default_rng(2)
     counts = rng.binomial(plan.sample_sizes, 0.7, (SURVEYS, 3))
-    answers = [[plan.inputs.answers.range * rng.random(m) for m in row] for row in counts]
+    answers = [[plan.inputs.space.range * rng.random(m) for m in row] for row in counts]
     means = np.array([[each.mean() for each in row] for row in answers])
     squares = np.array([[((each - each.mean()) ** 2).sum() for each in row] for row in answers])
     scored = reader_of(plan).limits_in_surveys(plan, Surveys(counts, means, squares))

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 MECHANISMS = (
     ("laplace", (0, 1)),
     ("tulap", (0, 1)),
-    ("discrete_laplace", "binary"),
+    ("discrete_laplace", "yes_no"),
     ("discrete_laplace", (0, 1, 0.1)),
 )
 RELEASES = {
@@ -33,7 +33,7 @@ def make_population(answers, rng, sizes=(500, 800, 300)):
     population = []
     for i, size in enumerate(sizes):
         values = rng.beta(0.5 + i, 2, size)
-        if answers == "binary":
+        if answers == "yes_no":
             values = np.rint(values)
         elif len(answers) == 3:
             values = np.rint(values / answers[2]) * answers[2]
@@ -57,7 +57,7 @@ def test_the_prediction_holds(noise, objective, finite_population):
         epsilon=2,
         total=400,
         mechanism=mechanism,
-        answers=answers,
+        questions=answers,
         objective=objective,
         finite_population=finite_population,
     )
@@ -177,7 +177,7 @@ def test_without_the_correction_small_strata_agree_too(size):
 @pytest.mark.parametrize(("mechanism", "answers"), MECHANISMS)
 def test_synthetic_populations_agree_for_every_mechanism(mechanism, answers):
     strata = dps.Strata([7000, 9001, 3000], [0.3, 0.45, 0.2])
-    plan = dps.design(strata, epsilon=2, total=300, mechanism=mechanism, answers=answers)
+    plan = dps.design(strata, epsilon=2, total=300, mechanism=mechanism, questions=answers)
     population = dps.synthetic_population(plan)
     for values, sd in zip(population, plan.sds, strict=True):
         assert values.std(ddof=1) == pytest.approx(sd, rel=0.01)
@@ -186,7 +186,7 @@ def test_synthetic_populations_agree_for_every_mechanism(mechanism, answers):
 
 def test_a_grid_too_coarse_for_the_spread_is_named():
     strata = dps.Strata([7000, 10000], [0.283, 0.0064], names=["A", "D"])
-    plan = dps.design(strata, epsilon=1, total=100, mechanism="discrete_laplace", answers="binary")
+    plan = dps.design(strata, epsilon=1, total=100, mechanism="discrete_laplace", questions="yes_no")
     with pytest.raises(
         dps.InputError,
         match=r"stratum 'D' would need a standard deviation of 0.0064 with answers in \[0, 1\]",
@@ -195,7 +195,7 @@ def test_a_grid_too_coarse_for_the_spread_is_named():
 
 
 def test_other_wrong_arguments():
-    grid = dps.design(dps.Strata([700, 901], [0.3, 0.1]), epsilon=1, total=40, answers=(0, 1, 0.1))
+    grid = dps.design(dps.Strata([700, 901], [0.3, 0.1]), epsilon=1, total=40, questions=(0, 1, 0.1))
     with pytest.raises(dps.InputError, match="answers must lie on the grid"):
         dps.simulate(grid, [np.full(700, 0.55), np.full(901, 0.5)])
     good = [np.full(700, 0.5), np.full(901, 0.5)]
@@ -218,7 +218,7 @@ def test_other_wrong_arguments():
 
 
 def test_incomes_are_shown_without_an_exponent():
-    plan = dps.design(dps.Strata([300, 400], [9000, 8000]), epsilon=1, total=50, answers=(0, 50000))
+    plan = dps.design(dps.Strata([300, 400], [9000, 8000]), epsilon=1, total=50, questions=(0, 50000))
     shown = repr(dps.simulate(plan, dps.synthetic_population(plan), replications=50))
     assert "e+" not in shown
 
@@ -236,14 +236,14 @@ def test_the_prediction_holds_for_shares(objective, finite_population, rate):
     sds = [np.sqrt(each.var(axis=0, ddof=1).sum() / 2) for each in indicators]
     strata = dps.Strata([500, 800, 300], sds, coefficients=[0.2, -1, 0.6])
     options = {"objective": objective, "finite_population": finite_population, "response_rate": rate}
-    plan = dps.design(strata, epsilon=2, total=400, answers=names, **options)
+    plan = dps.design(strata, epsilon=2, total=400, questions=names, **options)
     result = dps.simulate(plan, population, replications=3000, seed=11)
     assert result.agrees(4), result
     assert not dataclasses.replace(result, predicted_variance=1.1 * plan.variance).agrees(4)
 
 
 def test_made_up_categories_have_the_spread_of_the_design():
-    plan = dps.design(dps.Strata([500, 300], [0.4, 0.55]), epsilon=2, total=100, answers=["a", "b", "c"])
+    plan = dps.design(dps.Strata([500, 300], [0.4, 0.55]), epsilon=2, total=100, questions=["a", "b", "c"])
     population = dps.synthetic_population(plan)
     assert [len(values) for values in population] == [500, 300]
     assert dps.simulate(plan, population, replications=2000, seed=3).agrees()

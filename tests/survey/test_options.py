@@ -19,7 +19,7 @@ from dpstrata.web.requests import Options
 
 ROOT = Path(__file__).parents[2]
 ASKED = {"epsilon": 1.0, "total": 200}
-OF_QUESTIONNAIRES = ("questionnaire", "spreads", "forms")
+OF_QUESTIONNAIRES = ("spreads", "forms")
 
 
 def forgotten(option: Option) -> list[str]:
@@ -78,7 +78,7 @@ def test_all_that_is_made_from_them_has_them():
     flags = [name for name in flags if name not in ("strata", "sheet")]
     assert flags == [*OPTIONS, *OF_QUESTIONNAIRES]
     assert list(Options.model_fields) == list(OPTIONS)
-    recorded = {*RECORDED, *OF_QUESTIONNAIRES, "default_answers"}
+    recorded = {*RECORDED, *OF_QUESTIONNAIRES, "default_questions"}
     assert {*InputsPart.model_fields} == recorded
     assert {part.name for part in fields(Inputs) if part.init} == recorded
     assert set(OF_STRATA) == {"response_rate", "proportion", "classes"}
@@ -182,11 +182,11 @@ def test_errors_in_full(change, words):
 def test_what_is_left_out_has_its_default():
     inputs = Inputs(**ASKED)
     for name, option in RECORDED.items():
-        if name not in (*ASKED, "answers"):
+        if name not in (*ASKED, "questions"):
             assert getattr(inputs, name) == option.default
-    assert inputs.default_answers
-    assert inputs.answers == dps.Answers(0.0, 1.0)
-    assert not Inputs(**ASKED, answers=(0, 1)).default_answers
+    assert inputs.default_questions
+    assert inputs.questions == Inputs(**ASKED, questions=(0, 1)).questions
+    assert not Inputs(**ASKED, questions=(0, 1)).default_questions
 
 
 def test_domains_without_targets_can_be_names():

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpstrata as dps
-from dpstrata.privacy.answers.base import Answers
+from dpstrata.survey.questionnaires.shorthand import read_shorthand
 
 
 def test_arrays_are_copied_and_read_only():
@@ -65,7 +65,7 @@ def test_bad_arguments(arguments, words):
 
 def test_worst_case_of_the_answer_range():
     strata = dps.Strata([1, 2, 3, 4, 1000])
-    largest = strata.spreads(Answers(0, 10))
+    largest = strata.spreads(read_shorthand((0, 10))[0])
     for size, sd in zip([2, 3, 4], largest[1:4], strict=True):
         ends = [np.r_[np.zeros(m), np.full(size - m, 10)].std(ddof=1) for m in range(size + 1)]
         assert sd == pytest.approx(max(ends))
@@ -156,7 +156,7 @@ def test_one_value_for_all_strata_is_the_column_with_it():
     told = dps.Strata.from_frame(frame.assign(response_rate=0.6, proportion=0.08))
     filled = bare.filled(response_rate=0.6, proportion=0.08)
     for answers in ((0, 1), (-5, 5)):
-        allowed = Answers(*answers)
+        allowed = read_shorthand(answers)[0]
         assert filled.spreads(allowed).tolist() == told.spreads(allowed).tolist()
     assert filled.response_rates.tolist() == told.response_rates.tolist()
     assert [filled.sd_source(i) for i in range(2)] == [told.sd_source(i) for i in range(2)] == ["prior"] * 2

@@ -5,14 +5,15 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.cli.refusals import in_flags
+from dpstrata.survey.questionnaires.shorthand import read_shorthand
 from dpstrata.survey.strata_checks import find_large_spreads
 
-UNIT = dps.Answers(0, 1)
+UNIT = read_shorthand((0, 1))[0]
 
 
-def spreads(sds, sizes=None, answers=UNIT):
+def spreads(sds, sizes=None, question=UNIT):
     sds = np.array(sds, dtype=float)
-    return find_large_spreads(sds, np.array([100] * len(sds) if sizes is None else sizes), answers)
+    return find_large_spreads(sds, np.array([100] * len(sds) if sizes is None else sizes), question)
 
 
 def test_a_range_that_was_not_given_is_one_sentence():
@@ -21,21 +22,21 @@ def test_a_range_that_was_not_given_is_one_sentence():
         dps.design(strata, epsilon=1, total=100)
     assert str(caught.value) == (
         "the strata: 24 standard deviations are too large for answers from 0 to 1; give the range of the "
-        "answers, for example answers=(0, 20000)."
+        "answers, for example questions=(0, 20000)."
     )
-    assert "for example --answers 0:20000." in in_flags(caught.value.sentence)
-    assert caught.value.argument == "answers"
-    dps.design(strata, epsilon=1, total=100, answers=(0, 20000))
+    assert "for example --questions 0:20000." in in_flags(caught.value.sentence)
+    assert caught.value.argument == "questions"
+    dps.design(strata, epsilon=1, total=100, questions=(0, 20000))
 
 
 def test_a_file_says_it_once_too_beside_its_other_mistakes(tmp_path):
     path = tmp_path / "strata.csv"
     path.write_text("stratum,size,variance\na,100,1e6\nb,200,4e6\nb,300,9e6\n")
     with pytest.raises(dps.StrataError) as caught:
-        dps.Strata.from_file(path, answers=(0, 1))
+        dps.Strata.from_file(path, questions=(0, 1))
     assert caught.value.mistakes == (
         "column 'variance': 3 standard deviations are too large for answers from 0 to 1; give the range of the "
-        "answers, for example answers=(0, 20000).",
+        "answers, for example questions=(0, 20000).",
         "line 4, column 'stratum': stratum names must be unique, got 'b' again.",
     )
     assert [cell.column for cell in caught.value.cells] == ["stratum"]
@@ -62,16 +63,16 @@ def test_a_person_alone_does_not_vary_whatever_the_range():
         (
             9000,
             (0, 10000),
-            "from 0 to 10,000; give the range of the answers, for example answers=(0, 50000).",
+            "from 0 to 10,000; give the range of the answers, for example questions=(0, 50000).",
         ),
-        (0.6, (0, 1), "from 0 to 1; give the range of the answers, for example answers=(0, 5)."),
-        (0.02, (0, 0.01), "from 0 to 0.01; give the range of the answers, for example answers=(0, 0.1)."),
-        (30, (-1, 1), "from -1 to 1; give the range of the answers, for example answers=(-200, 200)."),
-        (1e300, (0, 1), "from 0 to 1; give the range of the answers with answers."),
+        (0.6, (0, 1), "from 0 to 1; give the range of the answers, for example questions=(0, 5)."),
+        (0.02, (0, 0.01), "from 0 to 0.01; give the range of the answers, for example questions=(0, 0.1)."),
+        (30, (-1, 1), "from -1 to 1; give the range of the answers, for example questions=(-200, 200)."),
+        (1e300, (0, 1), "from 0 to 1; give the range of the answers with questions."),
     ],
 )
 def test_the_range_that_is_advised_holds_the_spreads(sd, answers, advice):
     strata = dps.Strata([100, 100], [sd, sd])
     with pytest.raises(dps.StrataError) as caught:
-        dps.design(strata, epsilon=1, total=20, answers=answers)
+        dps.design(strata, epsilon=1, total=20, questions=answers)
     assert str(caught.value).endswith(advice)

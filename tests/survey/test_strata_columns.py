@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpstrata as dps
-from dpstrata.privacy.answers.base import Answers
 
 
 def write(tmp_path, text, name="strata.csv", encoding="utf-8"):
@@ -71,8 +70,8 @@ def test_ways_to_say_the_spread(tmp_path):
 
 def test_a_proportion_is_of_the_answer_range(tmp_path):
     path = write(tmp_path, "stratum,size,proportion\na,100,0.1\nb,100,0.5\n")
-    strata = dps.Strata.from_file(path, answers=(0, 100))
-    plan = dps.design(strata, epsilon=1, total=20, answers=(0, 100))
+    strata = dps.Strata.from_file(path, questions=(0, 100))
+    plan = dps.design(strata, epsilon=1, total=20, questions=(0, 100))
     assert plan.sds == pytest.approx([100 * math.sqrt(0.09 * 100 / 99), 100 * math.sqrt(0.25 * 100 / 99)])
     plan.save(tmp_path / "d.json")
     assert dps.load_design(tmp_path / "d.json") == plan
@@ -116,7 +115,7 @@ def test_every_problem_with_its_line_and_column(tmp_path):
     )
     path = write(tmp_path, text)
     with pytest.raises(dps.StrataError) as caught:
-        dps.Strata.from_file(path, answers=Answers(0, 1))
+        dps.Strata.from_file(path, questions=(0, 1))
     assert sorted(caught.value.mistakes) == sorted(
         [
             "line 2, column 'size': size must be written without thousands separators, got '7.000'.",
@@ -260,7 +259,7 @@ def test_shares_of_categories_give_half_the_sum_of_their_variances(tmp_path):
         "n;100;0,5;0,3;0,2;\ns;1;1;0;0;public\n",
     )
     for answers in (None, "rent|own|other"):
-        strata = dps.Strata.from_file(path, answers=answers)  # and no warning
+        strata = dps.Strata.from_file(path, questions=answers)  # and no warning
         assert strata.sds == pytest.approx([math.sqrt((0.25 + 0.21 + 0.16) / 2 * 100 / 99), 0.0])
         assert strata.categories == ("rent", "own", "other")
         assert [strata.sd_source(row) for row in (0, 1)] == ["prior", "public"]
@@ -286,8 +285,8 @@ def test_without_shares_the_worst_case_is_that_of_equal_shares(tmp_path):
     with pytest.warns(
         dps.DpstrataWarning, match="no spread column .proportion:a and so on, or sd.*equal shares"
     ):
-        strata = dps.Strata.from_file(path, answers=["a", "b", "c"])
-    plan = dps.design(strata, answers=["a", "b", "c"], epsilon=1, total=50)
+        strata = dps.Strata.from_file(path, questions=["a", "b", "c"])
+    plan = dps.design(strata, questions=["a", "b", "c"], epsilon=1, total=50)
     assert plan.sds**2 == pytest.approx([1 / 3 * 9000 / 8999])
 
 
@@ -296,16 +295,16 @@ def test_shares_must_be_those_of_the_answers(tmp_path):
         write(tmp_path, "stratum,size,proportion:rent,proportion:own\nn,900,0.5,0.5\n")
     )
     options = {"epsilon": 1, "total": 50}
-    assert dps.design(strata, answers=["own", "rent"], **options).total == 50
+    assert dps.design(strata, questions=["own", "rent"], **options).total == 50
     for answers, got in (
         (["rent", "own", "other"], "rent, own, other"),
-        ("binary", "answers in .0, 1. in steps"),
+        ("yes_no", "yes or no"),
     ):
         with pytest.raises(
-            dps.InputError, match=f"categories rent, own, which must be those of answers, got {got}"
+            dps.InputError, match=f"categories rent, own, which must be those of questions, got {got}"
         ):
-            dps.design(strata, answers=answers, **options)
-    shares = {"answers": ["rent", "own", "other"], **options}
+            dps.design(strata, questions=answers, **options)
+    shares = {"questions": ["rent", "own", "other"], **options}
     words = (
         "proportion is the share of one of two answers, and there are 3 categories.*proportion:rent and so on"
     )
@@ -320,7 +319,7 @@ def test_a_design_with_shares_survives_its_document_and_its_own_strata_file(tmp_
     strata = dps.Strata.from_file(
         write(tmp_path, "stratum,size,proportion:rent,proportion:own\nn,900,0.5,0.5\ns,800,0.9,0.1\n")
     )
-    plan = dps.design(strata, answers=["rent", "own"], epsilon=1, total=50)
+    plan = dps.design(strata, questions=["rent", "own"], epsilon=1, total=50)
     plan.save(tmp_path / "design.json")
     loaded = dps.load_design(tmp_path / "design.json")
     assert loaded == plan

@@ -51,8 +51,8 @@ def test_numbers_may_be_text_as_typed(client, four):
         {"epsilon": 1, "target_se": 0.02},
         {"epsilon": 1, "target_margin": 0.05, "confidence": 0.9},
         {"epsilon": 1, "total": 200, "mechanism": "best"},
-        {"epsilon": 1, "total": 200, "answers": "binary", "mechanism": "randomized_response"},
-        {"epsilon": 1, "total": 200, "answers": "rent|own|other", "mechanism": "category_response"},
+        {"epsilon": 1, "total": 200, "questions": "yes_no", "mechanism": "randomized_response"},
+        {"epsilon": 1, "total": 200, "questions": "rent|own|other", "mechanism": "category_response"},
         {"epsilon": 1, "total": 200, "objective": "trace", "local_epsilon_cap": 4},
         {"epsilon": 1, "total": 200, "release": "sums"},
         {"epsilon": 1, "total": 200, "release": "sums", "device_epsilon": 3},
@@ -98,7 +98,7 @@ def test_curves_hold_the_plan_and_the_best_number(client, four):
 def test_one_value_for_all_strata(client, four):
     del four["strata"]["sd"]
     rows = len(four["strata"]["size"])
-    four["options"] |= {"response_rate": 0.6, "proportion": 0.08, "answers": "binary"}
+    four["options"] |= {"response_rate": 0.6, "proportion": 0.08, "questions": "yes_no"}
     reply = client.post("/api/design", json=four).json()
     assert reply["warnings"] == []
     assert reply["strata"]["response_rate"] == [0.6] * rows
@@ -110,7 +110,7 @@ def test_one_value_for_all_strata(client, four):
 
 def test_a_useless_survey_says_so_in_the_headline(client, four):
     del four["strata"]["sd"]
-    four["options"] |= {"epsilon": 0.01, "proportion": 0.08, "answers": "binary"}
+    four["options"] |= {"epsilon": 0.01, "proportion": 0.08, "questions": "yes_no"}
     reply = client.post("/api/design", json=four).json()
     assert "a share of 8% could not be told from 0% or " in reply["headline"]
 
@@ -284,7 +284,7 @@ def test_the_documentations_requests_and_answers(client):
     [
         ({"total": 2}, "total", [{"option": "total", "value": None}, {"option": "total", "value": "2"}]),
         ({"total": 1.5}, "total", [{"option": "total", "value": None}]),
-        ({"answers": [0, "1"]}, "answers", [{"option": "answers", "value": None}]),
+        ({"questions": [0, "1"]}, "questions", [{"option": "questions", "value": None}]),
         ({"nonsense": 1}, "nonsense", [{"option": "nonsense", "value": None}]),
         ({"domains": {"region": "x"}}, "domains", [{"option": "domains", "value": None}]),
         ({"non sense": 1}, None, []),

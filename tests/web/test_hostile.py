@@ -104,9 +104,13 @@ def test_all_wrong_cells_are_reported_at_once(client, four):
         ({"epsilon": 1, "total": 10**18}, "total"),
         ({"epsilon": 1, "target_se": 1e-9}, "best possible"),
         ({"epsilon": 1, "total": 200, "mechanism": "<script>"}, "mechanism must be one of"),
-        ({"epsilon": 1, "total": 200, "answers": [1, 0]}, "answers"),
+        ({"epsilon": 1, "total": 200, "questions": [1, 0]}, "questions"),
+        (
+            {"epsilon": 1, "total": 200, "questions": "/etc/hosts.csv"},
+            "questions must be 'yes_no'",
+        ),  # no file
         ({"epsilon": 1, "total": 200, "domains": {"nowhere": None}}, "nowhere"),
-        ({"epsilon": 1, "total": 200, "release": "sums", "mechanism": "randomized_response"}, "answers"),
+        ({"epsilon": 1, "total": 200, "release": "sums", "mechanism": "randomized_response"}, "questions"),
     ],
 )
 def test_an_impossible_question_is_refused_by_the_librarys_own_sentence(client, four, options, words):

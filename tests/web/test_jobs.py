@@ -36,8 +36,8 @@ more = st.fixed_dictionaries(
     optional={
         "mechanism": st.sampled_from([*MECHANISMS, "best"]),
         "objective": st.sampled_from(["mean", "trace", "unit_free"]),
-        "answers": st.sampled_from(
-            ["binary", "0:1", "0:100:1", "rent|own|other", [0, 1], [0, 1, 0.5], [-5, 5]]
+        "questions": st.sampled_from(
+            ["yes_no", "0:1", "0:100:1", "rent|own|other", [0, 1], [0, 1, 0.5], [-5, 5]]
         ),
         "release": st.sampled_from(["microdata", "sums"]),
         "device_epsilon": st.floats(0.1, 20),

@@ -66,7 +66,7 @@ DESIGNS = {
     "gdp": {"mechanism": "gaussian", "gdp": 1, "epsilon": None},
     "trace": {"objective": "trace"},
     "target": {"total": None, "target_se": 0.05, "domains": {"side": 0.2}},
-    "categories": {"answers": "rent|own|other", "mechanism": "best"},
+    "categories": {"questions": "rent|own|other", "mechanism": "best"},
 }
 ASKED = {
     "rows": {"mechanism": None},
@@ -86,11 +86,11 @@ def require_as_published(endpoint, reply):
         jsonschema.Draft202012Validator(schema).validate(reply.json())
 
 
-def request_of(four, options, questionnaire=None):
+def request_of(four, options, questions=None):
     """Ask for a design of the four strata."""
     given = {name: value for name, value in {**four["options"], **options}.items() if value is not None}
     four["strata"]["side"] = ["left", "left", "right", "right"]
-    return {**four, "options": given} | ({} if questionnaire is None else {"questionnaire": questionnaire})
+    return {**four, "options": given} | ({} if questions is None else {"questionnaire": questions})
 
 
 @pytest.mark.parametrize("name", [*DESIGNS, *ASKED])

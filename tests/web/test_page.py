@@ -115,10 +115,10 @@ def test_the_question_is_switched_to_at_most(visit, strata):
 
 
 def test_every_other_control_reaches_the_design(visit, strata):
-    alike = {"epsilon": 1, "total": 200, "answers": (0, 2), "objective": "trace", "min_per_stratum": 30}
+    alike = {"epsilon": 1, "total": 200, "questions": (0, 2), "objective": "trace", "min_per_stratum": 30}
     expect(visit.control("mechanism")).to_have_value("best")
     visit.control("mechanism").select_option("tulap")
-    visit.control("answers").fill("0:2")
+    visit.control("questions").fill("0:2")
     visit.control("local_epsilon_cap").fill("3")
     visit.control("objective").select_option("trace")
     visit.control("min_per_stratum").fill("30")

@@ -24,17 +24,17 @@ def test_a_document_opens_with_its_own_question_or_not_at_all(visit, strata, tmp
         saved(dps.pilot(strata, epsilon=1, pilot_epsilon=0.5, pilot_total=200, total=800)),
     )
     expect(notice).to_contain_text("two waves, for which the page has no control")
-    clipped = dps.design(strata, epsilon=1, total=200, answers=(0, 1), clip=True)
+    clipped = dps.design(strata, epsilon=1, total=200, questions=(0, 1), clip=True)
     open_file(visit, "design.json", saved(clipped))
     expect(notice).to_contain_text("clip, for which the page has no control")
     for content in (
-        b'{"format": "dpstrata.design", "version": 3, "strata": []}',
-        b'{"format": "dpstrata.design", "version": 3, "strata": [1]}',
+        b'{"format": "dpstrata.design", "version": 4, "strata": []}',
+        b'{"format": "dpstrata.design", "version": 4, "strata": [1]}',
     ):
         open_file(visit, "design.json", content)
         expect(notice).to_contain_text("This design document is damaged.")
     open_file(visit, "design.json", b'{"format": "dpstrata.design", "version": 2, "strata": [1]}')
-    expect(notice).to_contain_text("This design document is of version 2; the page opens version 3.")
+    expect(notice).to_contain_text("This design document is of version 2; the page opens version 4.")
     open_file(visit, "plan.json", b"null")
     expect(notice).to_contain_text("neither a plan file nor a design document")
     visit.headline(FIRST)
@@ -81,19 +81,19 @@ def test_a_document_opens_with_categories_and_with_any_name_of_a_column(visit, t
     strata = dps.Strata([7000, 8000], names=["A", "B"], extra=extra)
     plan = dps.design(
         strata,
-        epsilon=1, total=250, answers=["own flat", "rent"], domains=["toString"],
+        epsilon=1, total=250, questions=["own flat", "rent"], domains=["toString"],
     )  # fmt: skip
     plan.save(tmp_path / "design.json")
     open_file(visit, "design.json", (tmp_path / "design.json").read_bytes())
     visit.headline(headline(plan))
-    expect(visit.control("answers")).to_have_value("own flat|rent")
+    expect(visit.control("questions")).to_have_value("own flat|rent")
     assert visit.page.locator("tbody tr:first-child [data-column]").evaluate_all(
         "cells => cells.map(cell => cell.dataset.column)"
     )[:1] == ["stratum"]
     expect(visit.page.get_by_role("checkbox", name="toString")).to_be_checked()
     visit.settle()
     _, content = visit.download(visit.page.get_by_role("button", name="Design document"))
-    assert json.loads(content)["inputs"]["answers"] == {"categories": ["own flat", "rent"]}
+    assert json.loads(content)["inputs"]["questions"]["questions"][0]["categories"] == ["own flat", "rent"]
 
 
 def test_a_document_opens_with_its_release(visit, strata, tmp_path):

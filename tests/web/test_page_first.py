@@ -73,7 +73,7 @@ def test_the_example_is_called_one_and_pasting_over_it_replaces_it(visit):
 
 def test_columns_of_a_foreign_file_are_asked_about(visit, tmp_path):
     (tmp_path / "plain.csv").write_text(PLAIN)
-    strata = dps.Strata.from_file(tmp_path / "plain.csv", answers="binary")
+    strata = dps.Strata.from_file(tmp_path / "plain.csv", questions="yes_no")
     open_file(visit, "staff.csv", STAFF)
     card = visit.page.locator(".asking")
     expect(card).to_contain_text("What is in staff.csv?")
@@ -90,7 +90,7 @@ def test_columns_of_a_foreign_file_are_asked_about(visit, tmp_path):
     visit.check()
     visit.headline(FIRST)  # nothing is used before someone says so
     visit.button("Use this table").click()
-    plan = dps.design(strata, epsilon=1, total=200, answers="binary")
+    plan = dps.design(strata, epsilon=1, total=200, questions="yes_no")
     visit.headline(headline(plan))
     assert names(visit) == ["North", "South", "East", "West"]
     expect(visit.page.locator(".notice")).to_contain_text(
@@ -104,7 +104,7 @@ def test_columns_of_a_foreign_file_are_asked_about(visit, tmp_path):
     visit.ask("target_se")
     visit.page.get_by_label("Target for every group of Site").fill("0.03")
     visit.headline(
-        headline(dps.design(strata, epsilon=1, target_se=0.02, answers="binary", domains={"Site": 0.03}))
+        headline(dps.design(strata, epsilon=1, target_se=0.02, questions="yes_no", domains={"Site": 0.03}))
     )
     link = visit.page.url
     visit.leave()
@@ -177,7 +177,7 @@ def test_a_list_of_people_is_counted_and_cells_that_are_no_table_change_nothing(
     expect(visit.page.locator(".notice")).to_contain_text("so the goal is now 50 people")
     expect(visit.page.locator(".notice")).to_be_in_viewport()
     open_file(visit, "wide.csv", b"stratum,size,sd\nA,4000,2.5\nB,6000,4\n")
-    expect(visit.control("answers")).to_have_value("0:10")
+    expect(visit.control("questions")).to_have_value("0:10")
     visit.headline("interviews give")
     open_file(visit, "other.csv", b"Region,People\nA,40\nB,60\n")
     visit.button("Cancel").click()

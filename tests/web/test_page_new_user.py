@@ -117,8 +117,8 @@ def test_from_a_foreign_spreadsheet_to_a_report_to_sign(browser, server, workboo
     plain = tmp_path / "plain.csv"
     lines = [f"{region},{people},{share},{cost}" for region, _, people, share, cost, _ in ROWS[:-1]]
     plain.write_text("\n".join(["stratum,size,proportion,cost", *lines]))
-    strata = dps.Strata.from_file(plain, answers="binary")
-    assert said == headline(dps.design(strata, epsilon=1, target_margin=0.03, answers="binary"))
+    strata = dps.Strata.from_file(plain, questions="yes_no")
+    assert said == headline(dps.design(strata, epsilon=1, target_margin=0.03, questions="yes_no"))
     assert b">Signatures</h2>" in report
     for what in ("open the report", "print it", "sign it"):
         person.do(what, lambda: None)

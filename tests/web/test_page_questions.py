@@ -78,7 +78,7 @@ def test_whether_a_question_may_be_left_blank_is_chosen(visit):
     field(visit, 0, "blank").select_option("no")
     visit.settle()
     _, content = visit.download(visit.page.get_by_role("button", name="Design document"))
-    assert json.loads(content)["inputs"]["questionnaire"]["questions"][0].get("blank", False) is False
+    assert json.loads(content)["inputs"]["questions"]["questions"][0].get("blank", False) is False
 
 
 def test_what_is_wrong_with_a_question_stands_at_its_cell_in_the_words_of_the_page(visit):
@@ -124,7 +124,7 @@ def test_a_margin_out_of_reach_is_said_as_a_margin_and_the_nearest_can_be_taken(
 def test_spreads_of_the_strata_are_kept_but_said_to_be_unused(visit):
     """They may be spreads of other answers than those of the questions, which would be refused."""
     open_file(visit, "wide.csv", b"stratum,size,sd,sd_source\nA,7000,2.5,public\nB,8000,4,prior\n")
-    expect(visit.control("answers")).to_have_value("0:10")
+    expect(visit.control("questions")).to_have_value("0:10")
     unused = visit.page.locator(".strata th", has_text="not used with a questionnaire")
     expect(unused).to_have_count(0)
     visit.button("Add a question").click()
@@ -189,7 +189,7 @@ def test_what_speaks_of_a_single_question_is_not_asked(visit):
     visit.page.locator("details.more > summary").click()
     visit.button("Add a question").click()
     visit.headline("typical standard error")
-    for name in ("mechanism", "answers", "objective", "local_epsilon_cap"):
+    for name in ("mechanism", "questions", "objective", "local_epsilon_cap"):
         expect(visit.control(name)).to_have_count(0)
     expect(visit.page.locator(".one-question")).to_contain_text("devices randomise whole rows")
     expect(visit.page.locator('input[name="question"]')).to_have_count(2)
@@ -222,7 +222,7 @@ def test_a_design_document_with_a_questionnaire_is_taken_up(visit):
         language="en",
     )  # fmt: skip
     strata = dps.Strata([7000, 8000], names=["A", "B"])
-    plan = dps.design(strata, questionnaire=questions, epsilon=1, device_epsilon=4, release="sums", total=900)
+    plan = dps.design(strata, questions=questions, epsilon=1, device_epsilon=4, release="sums", total=900)
     document = json.dumps(plan.to_dict())
     open_file(visit, "design.json", document.encode())
     expect(field(visit, 2, "everyone")).to_have_value("yes")
@@ -234,7 +234,7 @@ def test_a_design_document_with_a_questionnaire_is_taken_up(visit):
     visit.settle()
     _, content = visit.download(visit.page.get_by_role("button", name="Design document"))
     first, again = json.loads(document), json.loads(content)
-    assert again["inputs"]["questionnaire"] == first["inputs"]["questionnaire"]
+    assert again["inputs"]["questions"] == first["inputs"]["questions"]
     assert again["forms"] == first["forms"]
     visit.check()
 
@@ -243,7 +243,7 @@ def test_a_design_document_with_known_spreads_is_refused_by_their_name(visit):
     questions = dps.Questionnaire([dps.Question("smokes", "yes_no")])
     strata = dps.Strata([7000, 8000], names=["A", "B"])
     document = dps.design(
-        strata, questionnaire=questions, epsilon=1, device_epsilon=4, release="sums", total=900
+        strata, questions=questions, epsilon=1, device_epsilon=4, release="sums", total=900
     ).to_dict()
     document["inputs"]["spreads"] = {"smokes": {"proportion": [0.1, 0.2]}}
     open_file(visit, "design.json", json.dumps(document).encode())

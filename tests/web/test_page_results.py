@@ -134,7 +134,7 @@ def test_two_plans_are_compared(visit, strata):
 def test_every_file_is_what_the_library_writes(visit, strata, tmp_path, monkeypatch):
     visit.control("mechanism").select_option("best")
     visit.control("total").fill("250")
-    plan = dps.design(strata, epsilon=1, total=250, mechanism="best", answers=(0, 1))
+    plan = dps.design(strata, epsilon=1, total=250, mechanism="best", questions=(0, 1))
     visit.headline(headline(plan))
     files = visit.page.locator("button.file")
     got = dict(visit.download(files.nth(i)) for i in range(files.count()))

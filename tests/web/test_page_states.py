@@ -287,7 +287,7 @@ def test_a_file_may_be_dropped_anywhere_and_is_told_while_it_is_read(visit):
 def test_refusals_are_marked_at_their_control(visit):
     for name, text, said in (
         ("epsilon", "2000", "Epsilon must lie between 1e-06 and 100, got 2000."),
-        ("answers", "", "The answers must have a lower and an upper end"),
+        ("questions", "", "The answers must have a lower and an upper end"),
         ("total", "2", "The number of people must be at least the sum of the minimums (4), got 2."),
     ):
         before = visit.control(name).input_value()

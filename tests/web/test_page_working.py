@@ -94,14 +94,14 @@ def test_mechanisms_that_do_not_fit_are_disabled_with_their_reason(visit):
         "Randomized response protects answers of two values, got any number in a range."
     )
     visit.check()
-    visit.control("answers").fill("binary")
+    visit.control("questions").fill("yes_no")
     expect(reasons).to_contain_text("Why 2 do not fit")
     assert unfit() == ["cells", "category_response"]
     visit.control("release").select_option("sums")
     expect(reasons).to_contain_text("The office adds noise to the sum of a stratum")
     visit.control("release").select_option("microdata")
     visit.control("mechanism").select_option("randomized_response")
-    visit.control("answers").fill("0:10")
+    visit.control("questions").fill("0:10")
     button = visit.page.locator(".failure button")
     expect(button).to_have_text("Use the most precise mechanism that fits")
     visit.cell(0, "sd").focus()

@@ -36,7 +36,7 @@ def planned(**options):
         ]
     )
     strata = dps.Strata([7000, 8000], names=["A", "B"])
-    return dps.design(strata, questionnaire=questionnaire, **{**OPTIONS, **options})
+    return dps.design(strata, questions=questionnaire, **{**OPTIONS, **options})
 
 
 def test_a_questionnaire_is_designed_as_the_library_does():

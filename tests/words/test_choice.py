@@ -10,7 +10,7 @@ from dpstrata.words.designs import as_text, outcome_sentences, promise_in_full, 
 from dpstrata.words.released import release_notes
 
 STRATA = dps.Strata([900, 2000, 400], [0.3, 0.2, 0.4], ["a", "b", "c"], extra={"region": ["N", "N", "S"]})
-PROMISED = {"epsilon": 1.0, "answers": (0, 1)}
+PROMISED = {"epsilon": 1.0, "questions": (0, 1)}
 DESIGNS = [
     {"total": 200},
     {"total": 200, "mechanism": "laplace"},
@@ -22,8 +22,8 @@ DESIGNS = [
     {"target_margin": 0.1},
     {"total": 200, "objective": "trace"},
     {"total": 200, "domains": "region"},
-    {"total": 200, "answers": "binary"},
-    {"total": 200, "answers": (0, 10, 1)},
+    {"total": 200, "questions": "yes_no"},
+    {"total": 200, "questions": (0, 10, 1)},
     {"total": 200, "release": "sums"},
     {"total": 200, "release": "sums", "device_epsilon": 3.0},
     {"total": 200, "release": "mean"},

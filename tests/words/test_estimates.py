@@ -11,9 +11,9 @@ from dpstrata.words.estimates import FEW, FLOORED, estimates_table, results_in_w
 from questionnaires import published_tables, small_plan
 
 
-def estimation(answers="binary", scale=1.0, names=("north", "south"), **options):
+def estimation(questions="yes_no", scale=1.0, names=("north", "south"), **options):
     strata = dps.Strata([400, 600], None, names)
-    plan = dps.design(strata, epsilon=1, total=100, answers=answers, **options)
+    plan = dps.design(strata, epsilon=1, total=100, questions=questions, **options)
     told = [name for name, n in zip(names, plan.sample_sizes, strict=True) for _ in range(n)]
     noised = np.random.default_rng(1).normal(0.3, 0.6, len(told)) * scale
     return dps.estimate_means(plan, told, noised)
@@ -41,7 +41,7 @@ def test_means_are_rounded_to_their_error_and_intervals_with_them():
 
 
 def test_incomes_have_no_exponent_and_no_false_digits():
-    result = with_figures(estimation(answers=(0, 120000), scale=120000), 35673.2, 1498.2)
+    result = with_figures(estimation(questions=(0, 120000), scale=120000), 35673.2, 1498.2)
     assert estimates_table(result).rows[0][1:4] == ("35,700", "32,700 to 38,700", "1,500")
     assert results_in_words(result)[0] == (
         "The population total is 35,700,000 (95% interval: 32,700,000 to 38,700,000)."
@@ -52,7 +52,7 @@ def test_incomes_have_no_exponent_and_no_false_digits():
 def test_a_total_of_people_is_a_whole_number():
     shares = with_figures(estimation(), 0.0123456, 0.0031)
     assert results_in_words(shares)[0] == "The population total is 12 (95% interval: 6 to 19)."
-    hours = with_figures(estimation(answers=(0, 1)), 0.0123456, 0.0031)
+    hours = with_figures(estimation(questions=(0, 1)), 0.0123456, 0.0031)
     assert results_in_words(hours)[0] == "The population total is 12.3 (95% interval: 6.1 to 18.5)."
 
 
@@ -64,7 +64,7 @@ def test_the_level_is_that_of_the_design(confidence, level):
 
 
 def test_clipped_answers_strata_to_be_careful_with_and_notes_are_told():
-    found = estimation(answers=(0, 8000), scale=8000, clip=True)
+    found = estimation(questions=(0, 8000), scale=8000, clip=True)
     about = replace(found.questions["answer"], doubts={FLOORED: ("north",), FEW: tuple("abcdefg")})
     result = replace(found, questions={"answer": about}, notes=("Fewer answered.",))
     total, floored, few, note = results_in_words(result)
@@ -88,7 +88,7 @@ def test_a_notebook_shows_tables_with_all_text_escaped():
 
 def test_many_strata_are_counted_not_listed():
     count = 200
-    plan = dps.design(dps.Strata([50] * count), epsilon=1, total=2 * count, answers="binary")
+    plan = dps.design(dps.Strata([50] * count), epsilon=1, total=2 * count, questions="yes_no")
     told = [str(i + 1) for i in range(count) for _ in range(plan.sample_sizes[i])]
     result = dps.estimate_means(plan, told, np.full(len(told), 0.5))
     table = estimates_table(result)

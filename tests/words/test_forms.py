@@ -73,7 +73,7 @@ def test_targets_and_whether_they_are_met_have_columns_of_their_own():
             dps.Question("drinks", "yes_no", blank=False, everyone=True),
         ]
     )
-    plan = small_plan(questionnaire=questions, at_most=None)
+    plan = small_plan(questions=questions, at_most=None)
     table = precision_table(plan)
     assert column(table, "target") == ["0.05", ""]
     assert column(table, "met") == ["yes", ""]
@@ -118,7 +118,7 @@ def test_strata_show_people_per_form_and_nothing_that_means_nothing(plan):
 
 def test_many_forms_are_summed_up_by_stratum():
     questions = dps.Questionnaire([dps.Question(f"q{i}", "scale", lower=0, upper=9) for i in range(7)])
-    plan = small_plan(questionnaire=questions, forms=[[f"q{i}"] for i in range(7)], epsilon=2.0)
+    plan = small_plan(questions=questions, forms=[[f"q{i}"] for i in range(7)], epsilon=2.0)
     table = sizes_by_form(plan)
     people = [int(form.sample_sizes[2]) for form in plan.forms]
     shown = f"{min(people)}" if min(people) == max(people) else f"{min(people)} to {max(people)}"
@@ -194,7 +194,7 @@ def test_a_share_that_reaches_nobody_is_too_imprecise():
     )
     population = strata()
     known = dps.Spreads(population, questions, proportions={"uses": 0.02, "drinks": 0.5})
-    plan = small_plan(strata=population, questionnaire=questions, spreads=known, at_most=300)
+    plan = small_plan(strata=population, questions=questions, spreads=known, at_most=300)
     uses, drinks = plan.questions
     assert uses.expected == pytest.approx(0.02)
     assert 0.02 < uses.margin < 0.25

@@ -13,7 +13,7 @@ from questionnaires import published_tables, small_plan
 @pytest.fixture(scope="module")
 def waves():
     strata = dps.Strata([7000, 900], names=["a", "b"])
-    first = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=400, pilot_total=90, answers="binary")
+    first = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=400, pilot_total=90, questions="yes_no")
     names = [name for name, n in zip(strata.names, first.sample_sizes, strict=True) for _ in range(n)]
     noised = [dps.noise_answer(first, name, i % 2) for i, name in enumerate(names)]
     return first, dps.main_design(first, names, noised)

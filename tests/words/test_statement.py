@@ -13,7 +13,7 @@ OF_A_SAMPLE = ("sample", "invited", "who got which", "unrelated to who they are"
 
 
 def single(release, total, **options):
-    return dps.design(PEOPLE, epsilon=1.0, total=total, answers="binary", release=release, **options)
+    return dps.design(PEOPLE, epsilon=1.0, total=total, questions="yes_no", release=release, **options)
 
 
 def rows(release, total):

@@ -151,7 +151,7 @@ export function App() {
         ? html`<${Asking} key=${asked} table=${asked} onUse=${(table, answers) => useTable(table, { title: asked.name === "the pasted table" ? null : asked.name, answers })} onCancel=${() => setAsked(null)} />`
         : html`<${First} from=${plan.from} empty=${empty} onFile=${take} onText=${pasteText} onEmpty=${() => openExample("empty")} />`}
       <aside aria-label="The goal">
-        <${Controls} plan=${plan} population=${population} range=${answerRange(plan.options.answers)} problem=${refused} misfits=${misfits} lost=${Boolean(found.error?.passes)}
+        <${Controls} plan=${plan} population=${population} range=${answerRange(plan.options.questions)} problem=${refused} misfits=${misfits} lost=${Boolean(found.error?.passes)}
           onChange=${change} onRest=${endGesture} onPause=${pauseGesture} />
       </aside>
       <main id="result" tabindex="-1">
@@ -217,6 +217,6 @@ const jumpTo = (id) => (event) => {
 };
 
 function answerRange(text) {
-  const [low, high] = text === "binary" ? [0, 1] : text.split(":").map(Number);
+  const [low, high] = text === "yes_no" ? [0, 1] : text.split(":").map(Number);
   return high > low ? high - low : 1;
 }

@@ -71,12 +71,12 @@ function Question({ name, label, choices, value, onPick }) {
 }
 
 function Answers({ value, onPick }) {
-  const [low, high] = value === "binary" ? ["0", "1"] : value.split(":");
+  const [low, high] = value === "yes_no" ? ["0", "1"] : value.split(":");
   return html`<fieldset class="control"><legend>What can people answer?</legend>
     <div class="answer-ends">
-      <label><input type="radio" name="ask-answers" checked=${value === "binary"} onChange=${() => onPick("binary")} /> yes or no</label>
-      <label><input type="radio" name="ask-answers" checked=${value !== "binary"} onChange=${() => onPick(`${low}:${high}`)} /> a number</label>
-      ${value !== "binary" && html`<span>from <input type="text" inputmode="decimal" aria-label="Smallest answer" value=${low} onInput=${(event) => onPick(`${event.currentTarget.value}:${high}`)} />
+      <label><input type="radio" name="ask-answers" checked=${value === "yes_no"} onChange=${() => onPick("yes_no")} /> yes or no</label>
+      <label><input type="radio" name="ask-answers" checked=${value !== "yes_no"} onChange=${() => onPick(`${low}:${high}`)} /> a number</label>
+      ${value !== "yes_no" && html`<span>from <input type="text" inputmode="decimal" aria-label="Smallest answer" value=${low} onInput=${(event) => onPick(`${event.currentTarget.value}:${high}`)} />
         to <input type="text" inputmode="decimal" aria-label="Largest answer" value=${high} onInput=${(event) => onPick(`${low}:${event.currentTarget.value}`)} /></span>`}
     </div></fieldset>`;
 }

@@ -9,7 +9,7 @@ import { hasTargets, isWhole, NUMBERS } from "./plan.js";
 import { Protection } from "./protection.js";
 import { capital, worded } from "./wording.js";
 
-const ANSWERS = ["0:1", "binary", "0:10:1", "0:100:1"];
+const ANSWERS = ["0:1", "yes_no", "0:10:1", "0:100:1"];
 const QUESTIONS = {
   total: { label: "exactly", unit: "people invited" },
   at_most: { label: "at most", unit: "people invited" },
@@ -66,8 +66,8 @@ export function Controls({ plan, population, range, problem, misfits, lost, onCh
         error=${failed("delta")} onSet=${set} words="The amount by which probabilities may differ beyond the factor of ε. Gaussian noise needs it; choose it far below 1 divided by the number of people." />`}
       <details class="more" open=${wide}>
         <summary>${asksMany ? "Release and more" : "Answers, release and more"}</summary>
-        ${!asksMany && html`<${Field} name="answers" label="Answers" unit="lower:upper, lower:upper:step or a|b|c" value=${options.answers} suggestions=${ANSWERS}
-          error=${failed("answers")} onSet=${set} words="The smallest and the largest possible answer, and the step of a grid; binary means yes or no; names between | are categories." />`}
+        ${!asksMany && html`<${Field} name="questions" label="Answers" unit="lower:upper, lower:upper:step or a|b|c" value=${options.questions} suggestions=${ANSWERS}
+          error=${failed("questions")} onSet=${set} words="The smallest and the largest possible answer, and the step of a grid; yes_no means yes or no; names between | are categories." />`}
         <${Select} name="release" label="What is published" choices=${CHOICES.release} value=${options.release} error=${failed("release")} onSet=${set}
           misfits=${asksMany ? { mean: [] } : {}}
           words=${asksMany ? "Sums: the office adds up what devices send and adds noise once. A questionnaire cannot publish one number only: it has many." : "Sums: the office adds up the answers of each stratum and adds noise to each sum once, far less of it."} />

@@ -106,7 +106,7 @@ function useRested(failure, plan) {
 // Which mechanisms do not go with the other choices, each with its reason.
 export function useMisfits(plan) {
   const [misfits, setMisfits] = useState({});
-  const { answers, release, device_epsilon } = plan?.options ?? {};
+  const { questions, release, device_epsilon } = plan?.options ?? {};
   const asksMany = Boolean(plan?.questions); // rows of answers are randomised in one way alone
   useEffect(() => {
     if (asksMany) setMisfits({});
@@ -120,6 +120,6 @@ export function useMisfits(plan) {
       }
     }, 200);
     return () => clearTimeout(timer);
-  }, [answers, release, device_epsilon, asksMany]);
+  }, [questions, release, device_epsilon, asksMany]);
   return misfits;
 }

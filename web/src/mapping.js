@@ -106,7 +106,7 @@ function guessRoles(columns, rows) {
   const listed = filledOf.some((cells) => 2 * cells.filter((cell) => ADDRESS.test(cell)).length > cells.length);
   const ofPeople = listed || (hintedSize === NONE && describesPeople(columns, filledOf, numeric));
   const group = ofPeople ? groupOfPeople(columns, cellsOf, numeric) : NONE;
-  if (listed && group === NONE) return { stratum: NONE, size: NONE, spread: NONE, kind: "proportion", cost: NONE, response_rate: NONE, answers: "binary" };
+  if (listed && group === NONE) return { stratum: NONE, size: NONE, spread: NONE, kind: "proportion", cost: NONE, response_rate: NONE, answers: "yes_no" };
   const repeated = stratum !== TOGETHER && stratum !== NONE && !isUnique(cellsOf[stratum]);
   const isList = repeated || group !== NONE;
   const size = isList ? PEOPLE_ARE_ROWS : hintedSize || find(counts);
@@ -152,7 +152,7 @@ function groupOfPeople(columns, cellsOf, numeric) {
 
 // The narrowest usual range in which answers can differ so much.
 export function guessAnswers(kind, cells) {
-  if (kind === "proportion" || kind === "percent") return "binary";
+  if (kind === "proportion" || kind === "percent") return "yes_no";
   const most = Math.max(0, ...cells.map(Number).filter(Number.isFinite));
   const spread = kind === "variance" ? Math.sqrt(most) : most;
   return guessRange(spread);

@@ -35,7 +35,7 @@ export const DEFAULTS = {
   budget: "5000",
   mechanism: plain("mechanism"),
   objective: plain("objective"),
-  answers: "0:1",
+  questions: "0:1",
   local_epsilon_cap: "",
   release: plain("release"),
   device_epsilon: "",
@@ -101,10 +101,10 @@ export function withTable(plan, table, { title = null, answers = null } = {}) {
     said.push(`the goal is now ${Number(options.total).toLocaleString("en")} people`);
   }
   if (options.question === "budget" && !table.columns.includes("cost")) options.question = "total";
-  const wanted = answers ?? answersFor(table, options.answers);
-  if (wanted !== options.answers) {
-    options.answers = wanted;
-    said.push(`answers are now ${wanted === "binary" ? "yes or no" : `from ${wanted.replace(":", " to ")}`}`);
+  const wanted = answers ?? answersFor(table, options.questions);
+  if (wanted !== options.questions) {
+    options.questions = wanted;
+    said.push(`answers are now ${wanted === "yes_no" ? "yes or no" : `from ${wanted.replace(":", " to ")}`}`);
   }
   next.options = options;
   if (next.from) next.from = { ...next.from, options };
@@ -123,10 +123,10 @@ const isCategories = (answers) => answers.includes(BETWEEN);
 // A share of yes is about yes or no, and a spread needs a range that can have it.
 function answersFor({ columns, rows }, now) {
   if (isCategories(now)) return now;
-  if (columns.includes("proportion")) return now === "0:1" ? "binary" : now;
+  if (columns.includes("proportion")) return now === "0:1" ? "yes_no" : now;
   const at = columns.indexOf("sd");
   const most = at < 0 ? 0 : Math.max(0, ...plainNumbers(rows.map((row) => row[at]), "sd").map(Number).filter(Number.isFinite));
-  const [low, high] = now === "binary" ? [0, 1] : now.split(":").map(Number);
+  const [low, high] = now === "yes_no" ? [0, 1] : now.split(":").map(Number);
   return most <= 0.5001 * (high - low) ? now : guessRange(most);
 }
 
@@ -147,7 +147,7 @@ export function fromOptions(options) {
   for (const name of NAMES) if (name !== "domains" && (options[name] ?? null) !== null) found[name] = asText(options[name]);
   const asked = QUESTIONS.filter((name) => options[name] !== undefined && options[name] !== null);
   if (asked.length) found.question = asked[asked.length - 1];
-  if (Array.isArray(options.answers)) found.answers = options.answers.join(":");
+  if (Array.isArray(options.questions)) found.questions = options.questions.join(":");
   if (options.domains) found.domains = readDomains(options.domains);
   return found;
 }
@@ -193,8 +193,8 @@ function toOptions(given, questions = null) {
   if (given.mechanism !== DEFAULTS.mechanism) options.mechanism = given.mechanism;
   if (given.mechanism === "gaussian") number("delta");
   if (given.objective !== DEFAULTS.objective) options.objective = given.objective;
-  options.answers = isCategories(given.answers) ? given.answers.trim() : given.answers.replaceAll(" ", "");
-  if (options.answers === "") throw { field: "answers", message: "The answers must have a lower and an upper end, such as 0:1." };
+  options.questions = isCategories(given.questions) ? given.questions.trim() : given.questions.replaceAll(" ", "");
+  if (options.questions === "") throw { field: "questions", message: "The answers must have a lower and an upper end, such as 0:1." };
   if (given.local_epsilon_cap.trim() !== "") number("local_epsilon_cap");
   return sharedOptions(given, number, options);
 }
@@ -293,7 +293,7 @@ export function columnName(name) {
 // --- files ------------------------------------------------------------------------------------
 
 const FORMAT = "dpstrata.plan";
-const PLAN_VERSION = 1;
+const PLAN_VERSION = 2;
 
 export function toFile(plan) {
   return `${JSON.stringify({ format: FORMAT, version: PLAN_VERSION, columns: plan.columns, rows: plan.rows, questions: plan.questions, options: plan.options }, null, 1)}\n`;
@@ -318,7 +318,7 @@ const WITHOUT_CONTROL = Object.fromEntries(
   Object.entries(OPTIONS).filter(([name]) => !NAMES.includes(name)).map(([name, option]) => [name, option.default]),
 );
 
-const VERSION = 3; // of design documents
+const VERSION = 4; // of design documents
 
 function fromDocument(data) {
   if (data.version !== VERSION) throw new Error(`This design document is of version ${data.version}; the page opens version ${VERSION}. Make the design again.`);
@@ -337,14 +337,21 @@ function refuseUncontrolled(data) {
   const asked = QUESTIONS.filter((name) => (data.inputs[name] ?? null) !== null);
   const grouped = Object.values(data.inputs.domains ?? {}).some((target) => target !== null && typeof target === "object");
   const alone = asked.length === 0 && Object.values(data.inputs.domains ?? {}).some((target) => target !== null);
-  const what = alone ? "targets for groups alone" : grouped ? "targets for single groups" : other ? other[0] : data.inputs.spreads ? "known spreads of the answers to its questions" : data.waves ? "two waves" : asked.length > 1 ? `${asked.join(" and ")} together` : null;
+  const what = alone ? "targets for groups alone" : grouped ? "targets for single groups" : other ? other[0] : data.inputs.spreads ? "known spreads of the answers to its questions" : isNamed(data.inputs) ? "one question with words of its own" : data.waves ? "two waves" : asked.length > 1 ? `${asked.join(" and ")} together` : null;
   if (what) throw new Refusal(`This design uses ${what}, for which the page has no control; use the command line.`);
+}
+
+// Whether the only question says more than its field here can hold.
+function isNamed({ forms, questions: { questions } }) {
+  const [{ name, text, blank }] = questions;
+  return forms === "auto" && (name !== "answer" || text !== "" || blank);
 }
 
 function readDocument(data) {
   refuseUncontrolled(data);
-  const { answers, ...inputs } = data.inputs;
-  const made = new Set(["sample_size", "relaxed_size", "local_epsilon", "noise_sd", "capped", "central_epsilon", "extra", ...(inputs.questionnaire ? ["sd", "sd_source"] : [])]); // of all questions on average
+  const { questions, ...inputs } = data.inputs;
+  const many = inputs.forms !== "auto";
+  const made = new Set(["sample_size", "relaxed_size", "local_epsilon", "noise_sd", "capped", "central_epsilon", "extra", ...(many ? ["sd", "sd_source"] : [])]); // of all questions on average
   const names = Object.keys(data.strata[0]).filter((name) => !made.has(name));
   const extra = Object.keys(data.strata[0].extra ?? {});
   const strata = [
@@ -353,14 +360,20 @@ function readDocument(data) {
   ];
   const options = Object.fromEntries(Object.entries(inputs).filter(([, value]) => value !== null));
   if (options.mechanism !== "gaussian") delete options.delta; // 0, which Gaussian noise could not start from
-  options.answers = answers.categories ? answers.categories.join(BETWEEN) : [answers.lower, answers.upper, ...(answers.step === null ? [] : [answers.step])];
-  if (!inputs.questionnaire) {
+  if (!many) {
+    options.questions = shorthand(questions.questions[0]);
     const plan = fromColumns(strata, options);
     return checkPlan(plan, plan.options);
   }
-  for (const name of ["answers", "mechanism"]) delete options[name]; // filled in, and of no use to a single question
-  const plan = { ...fromColumns(strata, options), questions: fromQuestionnaire(inputs.questionnaire) };
+  delete options.mechanism; // filled in, and of no use to a single question
+  const plan = { ...fromColumns(strata, options), questions: fromQuestionnaire(questions) };
   return checkPlan(plan, plan.options);
+}
+
+// How the only question of a design is written in one field.
+function shorthand({ kind, lower, upper, step, categories }) {
+  if (kind === "yes_no") return kind;
+  return kind === "category" ? categories.join(BETWEEN) : [lower, upper, ...(kind === "scale" ? [step] : [])].join(":");
 }
 
 // The table and options of a file or an address, if they are whole.

@@ -12,7 +12,7 @@ const LABELS = {
   budget: "the budget",
   mechanism: "the mechanism",
   objective: "the objective",
-  answers: "the answers",
+  questions: "the answers",
   local_epsilon_cap: "the local epsilon cap",
   release: "the release",
   device_epsilon: "the budget of respondents' devices",
@@ -42,7 +42,7 @@ export function worded(parts) {
 
 function mentioned({ option, value }, again) {
   if (value === null) return labelOf(option);
-  if (option === "answers" && /^'?binary'?$/.test(value)) return "yes-or-no answers (binary)";
+  if (option === "questions" && /^'?yes_no'?$/.test(value)) return "yes-or-no answers (yes_no)";
   const shown = valueOf(option, value);
   if (again) return shown;
   return option in CHOICES ? `${labelOf(option)} ${shown}` : `${labelOf(option)} (${shown})`;

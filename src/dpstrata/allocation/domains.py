@@ -150,7 +150,7 @@ def _known_means(strata: Strata, inputs: Inputs) -> FloatArray | None:
     """Return the mean expected in every stratum, which coefficients of variation of domains need."""
     required = any(isinstance(target, CV) for _, _, target in each_target(inputs.domains))
     try:
-        means = strata.expected_means(inputs.answers)
+        means = strata.expected_means(inputs.question)
     except InputError:
         if required:
             raise

@@ -24,7 +24,7 @@ def default_minimums(inputs: Inputs, strata: Strata) -> IntArray | None:
         minimum was given, where everyone answers, and with a questionnaire, whose forms have their own.
     """
     rates = strata.response_rates
-    if inputs.min_per_stratum is not None or inputs.questionnaire is not None:
+    if inputs.min_per_stratum is not None or inputs.rows:
         return None
     if rates is None or bool(np.all(rates == 1.0)):
         return None

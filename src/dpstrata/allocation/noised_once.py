@@ -37,7 +37,7 @@ _TIGHT = 1e-9  # room that is left, relative, where strengths cannot rise
 
 def without_noise(terms: Terms) -> Terms:
     """Return the terms of the sampling variance alone, with what devices add to every answer."""
-    return replace(terms, mechanism=Silent(terms.mechanism.answers), cap=None)
+    return replace(terms, mechanism=Silent(terms.mechanism.space), cap=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,9 +30,9 @@ _NO_CAP = 200.0
 
 def terms_of(inputs: Inputs, strata: Strata) -> Terms:
     """State the functions that inputs lead to for ``strata``."""
-    if inputs.questionnaire is not None:
+    if inputs.rows:
         return _terms_of_forms(form_terms_of(inputs, strata), inputs, strata)
-    sds = strata.spreads(inputs.answers)
+    sds = strata.spreads(inputs.question)
     mechanism = inputs.fitted_mechanism()
     cap = inputs.local_epsilon_cap
     return Terms(
@@ -80,7 +80,7 @@ def pose(inputs: Inputs, strata: Strata, total: int | None = None) -> Problem:
     total : int, optional
         Where the inputs do not fix it; by default the least that the limits allow.
     """
-    forms = None if inputs.questionnaire is None else form_terms_of(inputs, strata)
+    forms = None if not inputs.rows else form_terms_of(inputs, strata)
     terms = terms_of(inputs, strata) if forms is None else _terms_of_forms(forms, inputs, strata)
     lower, upper = size_limits(inputs, strata)
     if total is None:
@@ -136,7 +136,7 @@ def size_limits(inputs: Inputs, strata: Strata) -> tuple[IntArray, IntArray]:
         lower = np.maximum(lower, strata.mins)
     if strata.maxs is not None:
         upper = np.minimum(upper, strata.maxs)
-    if inputs.questionnaire is not None:
+    if inputs.rows:
         lower = np.maximum(lower, _needed_by_forms(inputs, strata, upper))
     if np.any(lower > upper):
         wrong = np.flatnonzero(lower > upper)

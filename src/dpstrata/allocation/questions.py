@@ -23,8 +23,7 @@ def form_terms_of(inputs: Inputs, strata: Strata, spreads: Spreads | None = None
 
     What is known of the answers is that of the inputs, unless other ``spreads`` are given.
     """
-    questionnaire = inputs.questionnaire
-    assert questionnaire is not None
+    questionnaire = inputs.questions
     spreads = inputs.spreads_in(strata) if spreads is None else spreads
     forms = inputs.chosen_forms
     place = {question.name: j for j, question in enumerate(questionnaire)}

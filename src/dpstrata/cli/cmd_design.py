@@ -41,9 +41,9 @@ def design_command(
         return
     print_design(plan, tables(plan), full=full)
     _say_where(out, plot)
-    if out is not None and plan.inputs.default_answers:
+    if out is not None and plan.inputs.default_questions:
         typer.echo(
-            "This design is for planning only: state the possible answers (--answers) before you draw "
+            "This design is for planning only: state the possible answers (--questions) before you draw "
             "the sample."
         )
 

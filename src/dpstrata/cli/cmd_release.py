@@ -121,12 +121,15 @@ def _one_by_one(design: Path, stratum: str) -> None:
     from dpstrata.fielding.noise import noise_answer, noise_answers
 
     plan = Design.read(design)
+    question = plan.inputs.question
     noise_answers(plan, stratum, [])  # says at once if there is no such stratum
     for line in sys.stdin:
         if line.strip():
-            answer = plan.inputs.answers.from_cell(line)
+            answer = question.of_kind.from_cell(question, line)
             if answer is None:
-                raise InputError(f"every answer must be {plan.inputs.answers.written}, got something else.")
+                raise InputError(
+                    f"every answer must be {question.of_kind.written(question)}, got something else."
+                )
             typer.echo(str(noise_answer(plan, stratum, answer)))
 
 

@@ -3,7 +3,7 @@
 STEPS = {
     "Count the strata of your population.": "frame people.csv --id person --stratum region --out strata.csv",
     "Design it: how many people to invite, and what their devices do with the answers.": (
-        "design strata.csv --questionnaire questions.xlsx --epsilon 1 --device-epsilon 4 --release sums "
+        "design strata.csv --questions questions.xlsx --epsilon 1 --device-epsilon 4 --release sums "
         "--at-most 600 --out design.json"
     ),
     "Draw the secret sample, and make everyone in it a link.": (

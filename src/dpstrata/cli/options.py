@@ -18,6 +18,7 @@ from dpstrata.survey.options import OPTIONS, Group, Option
 from dpstrata.survey.targets import take_target
 
 if TYPE_CHECKING:
+    from dpstrata.survey.questionnaires.questionnaire import Questionnaire
     from dpstrata.survey.strata import Strata
 
 QUESTION = "Goal (give one; a budget may be combined with a target)"
@@ -30,22 +31,14 @@ _PANELS: dict[Group, str] = {
     "limits": "Limits",
 }
 _TYPED: dict[str, Any] = {
-    "answers": str,
+    "questions": str,
     "domains": list[str],
     "classes": list[str],
 }  # those that are typed in a form of their own
 QUESTION_NAMES = tuple(name for name, each in OPTIONS.items() if each.group == "goal" and each.number)
 
-# what many questions take, beside the options
-_QUESTIONNAIRE: dict[str, Any] = {
-    "questionnaire": Annotated[
-        Path | None,
-        typer.Option(
-            help="Table of questions (CSV, Parquet or Excel) or XLSForm; they are divided into forms. Needs "
-            "--release sums with --device-epsilon, or microdata.",
-            rich_help_panel=_PANELS["survey"],
-        ),
-    ],
+# what questions take, beside the options
+_BESIDE: dict[str, Any] = {
     "spreads": Annotated[
         Path | None,
         typer.Option(
@@ -56,7 +49,8 @@ _QUESTIONNAIRE: dict[str, Any] = {
     "forms": Annotated[
         str | None,
         typer.Option(
-            help="Forms of the questionnaire: auto (the default), one, or your own, as in age,sex|income.",
+            help="Forms that the questions are divided into: auto (the default), one, or your own, as in "
+            "age,sex|income.",
             rich_help_panel=_PANELS["survey"],
         ),
     ],
@@ -101,7 +95,7 @@ def takes_options(*leave_out: str, as_lists: Sequence[str] = ()) -> Callable[[An
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command, eval_str=True).parameters
         names = [name for name in OPTIONS if name not in leave_out]
-        asked = [name for name in _QUESTIONNAIRE if "questionnaire" not in leave_out]
+        asked = [name for name in _BESIDE if name not in leave_out]
 
         @functools.wraps(command)
         def run(**given: Any) -> None:
@@ -110,9 +104,7 @@ def takes_options(*leave_out: str, as_lists: Sequence[str] = ()) -> Callable[[An
 
         shared = [_parameter(name, as_list=name in as_lists) for name in names]
         shared += [
-            inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_QUESTIONNAIRE[name]
-            )
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_BESIDE[name])
             for name in asked
         ]
         mine = [parameter for name, parameter in own.items() if name != "options"]
@@ -168,38 +160,32 @@ def read_survey(path: Path, options: dict[str, Any]) -> tuple[Strata, dict[str, 
     from dpstrata.files.tables import read_table
     from dpstrata.survey.strata import strata_from_table
 
-    sheet, stated = options["sheet"], options["answers"]
-    allowed = OPTIONS["answers"].taken(stated)
-    follows = options["proportion"] is not None or options.get("questionnaire") is not None
-    strata = strata_from_table(read_table(path, sheet=sheet), answers=allowed, spread_follows=follows)
+    sheet, stated = options["sheet"], options["questions"]
+    questions: Questionnaire = OPTIONS["questions"].taken(stated)
+    alone = questions[0] if len(questions) == 1 else None
+    follows = options["proportion"] is not None or alone is None or options.get("spreads") is not None
+    strata = strata_from_table(read_table(path, sheet=sheet), question=alone, spread_follows=follows)
     given = {
         name: value.value if isinstance(value, StrEnum) else value
         for name, value in options.items()
         if value is not None and name in OPTIONS
     }
     if stated is not None:
-        given["answers"] = allowed
-    given |= _read_questionnaire(strata, options)
+        given["questions"] = questions
+    given |= _read_beside(strata, questions, options)
     if "domains" in given:
         given["domains"] = parse_domains(given["domains"], {"stratum", *strata.extra})
     return strata, given
 
 
-def _read_questionnaire(strata: Strata, options: dict[str, Any]) -> dict[str, Any]:
-    """Read the questions, and what is known of the answers."""
-    path, known, forms = (options.get(name) for name in _QUESTIONNAIRE)
-    if path is None:
-        for name, value in (("spreads", known), ("forms", forms)):
-            if value is not None:
-                raise InputError(f"{option(name)} requires {option('questionnaire')}.", argument=name)
-        return {}
-    from dpstrata.survey.questionnaires.questionnaire import Questionnaire
+def _read_beside(strata: Strata, questions: Questionnaire, options: dict[str, Any]) -> dict[str, Any]:
+    """Read what is known of the answers, and the forms."""
     from dpstrata.survey.questionnaires.spreads import Spreads
 
-    questionnaire = Questionnaire.from_file(path)
-    given: dict[str, Any] = {"questionnaire": questionnaire}
+    known, forms = (options.get(name) for name in _BESIDE)
+    given: dict[str, Any] = {}
     if known is not None:
-        given["spreads"] = Spreads.from_file(known, strata, questionnaire)
+        given["spreads"] = Spreads.from_file(known, strata, questions)
     if forms is not None:
         words = forms in ("auto", "one")
         given["forms"] = (

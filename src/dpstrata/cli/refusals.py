@@ -21,8 +21,8 @@ def flag(mention: Mention) -> str:
     '--at-most 9,000'
     >>> flag(Mention("mechanism", "'gaussian'")), flag(Mention("clip", "True"))
     ('--mechanism gaussian', '--clip')
-    >>> flag(Mention("answers", "(0, 100, 1)")), flag(Mention("sample_sizes", "[50, 60]"))
-    ('--answers 0:100:1', '--sample-sizes 50,60')
+    >>> flag(Mention("questions", "(0, 100, 1)")), flag(Mention("sample_sizes", "[50, 60]"))
+    ('--questions 0:100:1', '--sample-sizes 50,60')
     """
     match mention.value:
         case None | "True":

@@ -166,7 +166,7 @@ def _batch(
 ) -> Batch:
     """Put together who answered and what was counted, of which nobody knows how they belong together."""
     used, names = tables.used(), plan.strata.names
-    single = plan.inputs.questionnaire is None
+    single = not plan.inputs.rows
     cells = sorted(counted.elements())
     return Batch(
         plan,

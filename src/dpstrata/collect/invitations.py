@@ -120,11 +120,11 @@ def _require_counters(plan: Design) -> None:
     """Require a design whose counters say all that is released: of a questionnaire, or of yes and no."""
     inputs = plan.inputs
     alone = inputs.release_form.device is not None and inputs.mechanism == RandomizedResponse.name
-    if inputs.questionnaire is None and not alone:
+    if not inputs.rows and not alone:
         raise InputError(
-            "a collector needs a design with a questionnaire, or with one yes/no question that devices "
-            "randomise and whose sums or mean are published, got another. Give the question as "
-            f"{option('questionnaire')} of one question."
+            "a collector needs a design with forms, or with one yes/no question that devices "
+            "randomise and whose sums or mean are published, got another. Use "
+            f"{option('forms', 'one')}."
         )
 
 

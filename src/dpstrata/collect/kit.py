@@ -45,7 +45,7 @@ class Kit:
     >>> import dpstrata as dps
     >>> questions = dps.Questionnaire([dps.Question("smokes", "yes_no", text="Do you smoke?")])
     >>> plan = dps.design(
-    ...     dps.Strata([500]), questionnaire=questions, epsilon=1, device_epsilon=2, release="sums", total=40
+    ...     dps.Strata([500]), questions=questions, epsilon=1, device_epsilon=2, release="sums", total=40
     ... )
     >>> kit = dps.respondent_kit(plan)
     >>> sorted(json.loads(kit.content))
@@ -173,7 +173,7 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
     >>> questions = dps.Questionnaire([dps.Question("smokes", "yes_no", text="Do you smoke?")])
     >>> strata = dps.Strata([5000, 8000], names=["north", "south"])
     >>> plan = dps.design(
-    ...     strata, questionnaire=questions, epsilon=1, device_epsilon=2, release="sums", total=400
+    ...     strata, questions=questions, epsilon=1, device_epsilon=2, release="sums", total=400
     ... )
     >>> kit = dps.respondent_kit(plan, title="Health in the city")
     >>> kit.cells, len(kit.digest)
@@ -181,8 +181,7 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
     """
     if not isinstance(plan, Design):
         raise InputError(f"a kit needs a Design, got {type(plan).__name__}.")
-    asked_for = plan.inputs.questionnaire
-    title = title or ("" if asked_for is None else asked_for.title)
+    title = title or plan.inputs.questions.title
     if not isinstance(title, str) or not is_plain(title) or len(title) > LONGEST_TITLE:
         rule = f"be a line of at most {LONGEST_TITLE} characters"
         raise InputError.must("title", rule, title if isinstance(title, str) else type(title).__name__)
@@ -241,8 +240,8 @@ _Forms = list[tuple[list[Question], tuple[int, ...]]]
 
 def _asked(plan: Design, text: str | None) -> tuple[Questionnaire, _Forms]:
     """Return the questions, and those of each form with their levels."""
-    questionnaire = plan.inputs.questionnaire
-    if questionnaire is None:
+    questionnaire = plan.inputs.questions
+    if not plan.inputs.rows:
         question = _single(plan, text)
         return Questionnaire([question]), [([question], question.candidates)]
     if text is not None:
@@ -265,22 +264,16 @@ def _single(plan: Design, text: str | None) -> Question:
     if inputs.mechanism not in (RandomizedResponse.name, CategoryResponse.name):
         raise InputError(
             "a kit needs answers that are kept or replaced on devices, got a design that adds noise to them. "
-            f"Give the question as {option('questionnaire')} of one question."
+            f"Use {option('forms', 'one')}."
         )
-    if not isinstance(text, str) or not text.strip():
+    asked = text or inputs.question.text
+    if not isinstance(asked, str) or not asked.strip():
         raise InputError(
-            f"{option('text')} must be the question as respondents read it, because a design with a single "
-            "question does not hold its words.",
+            f"{option('text')} must be the question as respondents read it, because the question of this "
+            "design has no text.",
             argument="text",
         )
-    answers = inputs.answers
-    if answers.names:
-        return Question("answer", "category", categories=answers.names, blank=False, text=text)
-    if answers.text == "binary":
-        return Question("answer", "yes_no", blank=False, text=text)
-    return Question(
-        "answer", "scale", lower=answers.lower, upper=answers.upper, step=answers.range, text=text
-    )
+    return replace(inputs.question, text=asked)
 
 
 def _cells(levels: Sequence[int]) -> int:

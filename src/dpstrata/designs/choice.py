@@ -53,7 +53,7 @@ def valid_mechanisms(inputs: Inputs) -> dict[str, Mechanism]:
     valid = {}
     for name in MECHANISMS:
         try:
-            mechanism = get_mechanism(name, inputs.answers)
+            mechanism = get_mechanism(name, inputs.space)
         except InputError:
             continue
         fits = mechanism.needs_delta is not inputs.promise.any_mechanism
@@ -106,7 +106,7 @@ def better_mechanism(plan: Design) -> tuple[str, float] | None:
     (title, variance) or None
         ``None`` where no other valid mechanism is better.
     """
-    if not plan.inputs.promise.amplified or plan.inputs.questionnaire is not None:
+    if not plan.inputs.promise.amplified or plan.inputs.rows:
         return None
     asked = replace(plan.inputs, mechanism=BEST, delta=0.0)  # whoever keeps epsilon keeps it with a delta too
     budgets = plan.local_epsilons
@@ -127,7 +127,7 @@ def better_releases(plan: Design) -> list[tuple[Release, str, float]]:
     list of (release, title, variance)
         With the mechanism's title; empty where no other release is better.
     """
-    if plan.waves is not None or plan.inputs.questionnaire is not None:  # pilots learn from single answers
+    if plan.waves is not None or plan.inputs.rows:  # pilots learn from single answers
         return []
     found = []
     for inputs in (inputs for kind in map(kind_of, RELEASES) for inputs in kind.alternatives(plan)):
@@ -151,4 +151,4 @@ def _with_inputs(plan: Design, inputs: Inputs) -> tuple[str, float]:
     terms = terms_of(inputs, plan.strata)
     problem = replace(plan.problem, terms=terms, families=figures_in(inputs, plan.strata, terms))
     parts = variance_parts(problem, plan.sample_sizes, finite_population=inputs.finite_population)
-    return get_mechanism(inputs.mechanism, inputs.answers).title, parts.total
+    return get_mechanism(inputs.mechanism, inputs.space).title, parts.total

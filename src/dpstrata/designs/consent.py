@@ -36,9 +36,7 @@ def consent_of(plan: Design, language: str | None, noised_at: str | None, form: 
     reason = why_no_consent(plan)
     if reason is not None:
         raise NotAvailableError(reason)
-    asked = plan.inputs.questionnaire
-    if language is None:
-        language = (asked.language if asked is not None else "") or ENGLISH
+    language = language or plan.inputs.questions.language or ENGLISH
     return consent_text(consent_figures(plan, noised_at, form), language)
 
 
@@ -112,7 +110,7 @@ def _asked(plan: Design, form: int | None) -> list[Question]:
     """Return the questions of a form, or of all."""
     forms = plan.forms if form is None else (plan.forms[form - 1],)
     names = {name for each in forms for name in each.questions}
-    return [each for each in plan.inputs.questionnaire or () if each.name in names]
+    return [each for each in plan.inputs.questions if each.name in names]
 
 
 def _changed(
@@ -128,7 +126,7 @@ def _changed(
         return (min(rates), max(rates)), None
     noise, least, most = plan.mechanism, float(budgets.min()), float(budgets.max())
     amount = None
-    if noise.numbers and noise.answers.values != 2 and not noise.worst_case:
+    if noise.numbers and noise.space.values != 2 and not noise.worst_case:
         amount = float(np.sqrt(noise.variance(most)))
     ends = noise.share_changed(most), noise.share_changed(least)
     if ends[0] is None or ends[1] is None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dpstrata.designs.record import Design
 
 FORMAT = "dpstrata.design"
-VERSION = 3
+VERSION = 4
 COMPUTED = ("relaxed_size", "local_epsilon", "noise_sd", "capped", "central_epsilon")
 
 
@@ -63,13 +63,20 @@ def design_document(plan: Design) -> dict[str, Any]:
 def _inputs(inputs: Inputs) -> dict[str, Any]:
     """Write what was asked for."""
     follows = {part.name for part in fields(inputs) if not part.init}
-    data = {name: value for name, value in asdict(inputs).items() if name not in follows}
+    data = {name: _as_lists(value) for name, value in asdict(inputs).items() if name not in follows}
     return {**data, "domains": written_domains(inputs.domains)}
+
+
+def _as_lists(value: Any) -> Any:
+    """Write tuples, however deep, as JSON has them."""
+    if isinstance(value, dict):
+        return {name: _as_lists(each) for name, each in value.items()}
+    return [_as_lists(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _questionnaire_parts(plan: Design) -> dict[str, Any]:
     """Write the forms, the precision of every question, and how close the forms come to the best."""
-    if plan.inputs.questionnaire is None or plan.forms_bound is None:
+    if not plan.inputs.rows or plan.forms_bound is None:
         return {}
     proof = asdict(plan.forms_bound)
     return {
@@ -106,7 +113,7 @@ def design_digest(plan: Design) -> str:
     Nor does stating the default range of the answers, which can be made good after the draw.
     """
     content = {
-        "inputs": _inputs(replace(plan.inputs, default_answers=False)),
+        "inputs": _inputs(replace(plan.inputs, default_questions=False)),
         "mechanism": plan.mechanism.name,
         "strata": [
             {name: cell for name, cell in row.items() if name not in COMPUTED} for row in _stratum_rows(plan)

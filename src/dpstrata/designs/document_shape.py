@@ -17,14 +17,6 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class AnswersPart(_Part):
-    """The answers the survey allows."""
-
-    lower: Real
-    upper: Real
-    step: Real | None
-
-
 class TranslationPart(_Part):
     """A question in another language."""
 
@@ -34,7 +26,7 @@ class TranslationPart(_Part):
 
 
 class QuestionPart(_Part):
-    """One question of a questionnaire."""
+    """One question."""
 
     name: str
     kind: Literal["yes_no", "category", "scale", "number"]
@@ -55,7 +47,7 @@ class QuestionPart(_Part):
 
 
 class QuestionnairePart(_Part):
-    """A questionnaire."""
+    """What is asked."""
 
     language: str = ""
     title: str = ""
@@ -78,17 +70,10 @@ class FormInputPart(_Part):
     tables: list[TablePart]
 
 
-class CategoriesPart(_Part):
-    """The categories, one of which is an answer."""
-
-    categories: list[str]
-
-
 class InputsBase(_Part):
     """Every argument of the design as given."""
 
-    default_answers: bool = False
-    questionnaire: QuestionnairePart | None = None
+    default_questions: bool = False
     spreads: dict[str, dict[str, list[Real | list[Real | None] | None]]] | None = None
     forms: Literal["auto"] | list[FormInputPart] = "auto"
 
@@ -101,7 +86,7 @@ else:
         InputsBase,
         RECORDED.values(),
         forms={
-            "answers": AnswersPart | CategoriesPart,
+            "questions": QuestionnairePart,
             "domains": dict[str, str | dict[str, str] | None],
         },
         required=True,
@@ -262,7 +247,7 @@ class DesignDocument(_Part):
     """A design, with everything needed to check it and to carry out the survey."""
 
     format: Literal["dpstrata.design"]
-    version: Literal[3]
+    version: Literal[4]
     created_with: str
     inputs: InputsPart
     strata: Annotated[list[StratumPart], Field(min_length=1)]

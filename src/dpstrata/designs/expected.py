@@ -21,20 +21,20 @@ def expected_mean(plan: Design) -> float | None:
     """Return the mean that is expected, as far as someone said so."""
     if plan.inputs.expected_mean is not None:
         return plan.inputs.expected_mean
-    strata, answers = plan.strata, plan.inputs.answers
-    if not answers.numbers:
+    strata, space = plan.strata, plan.inputs.space
+    if not space.numbers:
         return None
     try:
-        means = strata.expected_means(answers)
+        means = strata.expected_means(plan.inputs.question)
     except InputError:  # a column of that name that holds something else
         means = None
     if means is None:
         shares = _implied_shares(plan)
         if shares is None:
             return None
-        means = answers.at_shares(shares)
+        means = space.at_shares(shares)
     mean = float((strata.sizes * means).sum() / strata.population)
-    return mean if answers.lower < mean < answers.upper else None
+    return mean if space.lower < mean < space.upper else None
 
 
 def expected_answers(plan: Design) -> list[float | None]:
@@ -65,7 +65,9 @@ def precision_if_some_answer(plan: Design, share: float) -> float | None:
 
 def _implied_shares(plan: Design) -> FloatArray | None:
     """Find the shares of two answers from their spread, where they are alike; of p and 1 − p the smaller."""
-    strata, answers = plan.strata, plan.inputs.answers
+    strata, question = plan.strata, plan.inputs.question
     sources = [strata.sd_sources] if isinstance(strata.sd_sources, str) else strata.sd_sources
-    shares = None if "bound" in sources else answers.proportions_of(plan.sds, strata.sizes)
+    if "bound" in sources:
+        return None
+    shares = question.of_kind.proportions_of(question, plan.sds, strata.sizes)
     return None if shares is None or np.ptp(shares) > _ALIKE else shares

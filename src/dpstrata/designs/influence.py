@@ -68,4 +68,4 @@ def _single_cells(plan: Design) -> int:
     """Return how many answers a device can send in place of the true one; 0 where it adds noise, or none."""
     inputs = plan.inputs
     replaced = inputs.mechanism in (RandomizedResponse.name, CategoryResponse.name)
-    return (inputs.answers.values or 0) if replaced and inputs.release_form.noised_at else 0
+    return (inputs.space.values or 0) if replaced and inputs.release_form.noised_at else 0

@@ -132,8 +132,8 @@ def _forms(same: Same) -> tuple[DesignedForm, ...]:
 
 def questions_of(plan: Design, sizes: IntArray) -> tuple[DesignedQuestion, ...]:
     """Describe the precision of every question, at the sizes of a design or at others."""
-    terms, questionnaire = plan.problem.forms, plan.inputs.questionnaire
-    if terms is None or questionnaire is None:
+    terms = plan.problem.forms
+    if terms is None:
         return ()
     correct, z = plan.inputs.finite_population, plan.inputs.z
     credited = not plan.inputs.asks_for_least  # a target does not count on what devices save the office
@@ -144,7 +144,7 @@ def questions_of(plan: Design, sizes: IntArray) -> tuple[DesignedQuestion, ...]:
     split = _with_split_budgets(plan, sizes)
     expected = expected_answers(plan)
     found = []
-    for j, question in enumerate(questionnaire):
+    for j, question in enumerate(plan.inputs.questions):
         error = question.range * math.sqrt(float(whole.total[j]))
         squared = question.range**2
         found.append(
@@ -174,10 +174,7 @@ def target_of(question: Question, z: float) -> float | None:
 
 def variance_targets(inputs: Inputs) -> FloatArray:
     """Return the variance that every question may have, in squared ranges; infinite without a target."""
-    assert inputs.questionnaire is not None
-    targets = [
-        (target_of(question, inputs.z) or math.inf) / question.range for question in inputs.questionnaire
-    ]
+    targets = [(target_of(question, inputs.z) or math.inf) / question.range for question in inputs.questions]
     return np.array(targets) ** 2
 
 
@@ -186,7 +183,6 @@ def _with_split_budgets(plan: Design, sizes: IntArray) -> FloatArray:
     problem, inputs = plan.problem, plan.inputs
     terms, forms = problem.terms, problem.forms
     assert forms is not None
-    assert inputs.questionnaire is not None
     rates, n = terms.response_rates, sizes.astype(float)
     one, two = 1.0 / n, 1.0 / n**2
     if rates is not None:
@@ -194,10 +190,10 @@ def _with_split_budgets(plan: Design, sizes: IntArray) -> FloatArray:
     a2 = terms.coefficients**2
     correction = 1.0 / terms.sizes if inputs.finite_population else np.zeros(len(n))
     sampling = (a2 * (one - correction)) @ forms.spreads
-    budgets, count = terms.budgets(n).e, len(inputs.questionnaire)
+    budgets, count = terms.budgets(n).e, len(inputs.questions)
     device = budgets if inputs.device_epsilon is None else np.full(len(n), inputs.device_epsilon)
     spreads, split = inputs.spreads_in(plan.strata), np.empty(count)
-    for j, question in enumerate(inputs.questionnaire):
+    for j, question in enumerate(inputs.questions):
         added = math.inf
         for levels in question.candidates:
             r = levels / np.expm1(device / count)

@@ -25,7 +25,6 @@ from dpstrata.designs.questions import forms_to_prove
 from dpstrata.designs.waves import Waves
 from dpstrata.errors import DpstrataError, InputError
 from dpstrata.files.writing import as_path
-from dpstrata.privacy.answers.base import parse_answers
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.questionnaires.question import Question
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
@@ -93,7 +92,7 @@ def _rebuild(document: DesignDocument, path: Path, kind: type[Design]) -> Design
             plan = replace(plan, choice=tuple(Choice(**row.model_dump()) for row in document.choice))
         if document.waves is not None:
             plan = replace(plan, waves=_waves(document.waves, plan))
-        forms = None if plan.inputs.questionnaire is None else forms_to_prove(plan)
+        forms = None if not plan.inputs.rows else forms_to_prove(plan)
     except DpstrataError as error:
         raise InputError(f"{path} does not describe a possible design: {error}") from None
     if forms is not None:
@@ -225,8 +224,8 @@ def _check_prices(bound: BoundPart, problem: Problem, strata: Strata, inputs: In
     needed = 1 if inputs.goal.spends_budget and strata.costs is not None else 0
     if inputs.targets:
         needed += sum(int(np.isfinite(part.limits).sum()) for part in find_partitions(strata, inputs))
-    if inputs.asks_by_question and inputs.questionnaire is not None:
-        needed = len(inputs.questionnaire)
+    if inputs.asks_by_question and inputs.rows:
+        needed = len(inputs.questions)
     if problem.families:
         needed = len(bound.prices) if len(problem.families) == 1 else 1 + len(strata)
     if len(bound.prices) != needed or needed == 0 or min(bound.prices) < 0:
@@ -256,14 +255,13 @@ def first_difference(written: Any, computed: Any, place: str = "") -> str | None
 
 def _inputs(part: InputsPart) -> Inputs:
     data = part.model_dump()
-    if data["questionnaire"] is not None:
-        data["questionnaire"] = _questionnaire(**data["questionnaire"])
-        if isinstance(data["forms"], str):
-            raise InputError(f"a document must list the forms of its questionnaire, got {data['forms']!r}.")
-    return Inputs(**{**data, "answers": parse_answers(data["answers"])})
+    inputs = Inputs(**{**data, "questions": _questions(**data["questions"])})
+    if inputs.rows and isinstance(inputs.forms, str):
+        raise InputError(f"a document must list the forms of its questions, got {inputs.forms!r}.")
+    return inputs
 
 
-def _questionnaire(questions: list[dict[str, Any]], **heading: str) -> Questionnaire:
+def _questions(questions: list[dict[str, Any]], **heading: str) -> Questionnaire:
     for question in questions:
         question["translations"] = [Translation(**each) for each in question["translations"]]
     return Questionnaire([Question(**question) for question in questions], **heading)

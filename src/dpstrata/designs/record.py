@@ -138,7 +138,7 @@ class Design:
         device = self.inputs.release_form.device
         several = self.problem.families or self.problem.forms is not None
         if device is None and several:  # the strata have none of their own
-            return get_mechanism(self.inputs.mechanism, self.inputs.answers)
+            return get_mechanism(self.inputs.mechanism, self.inputs.space)
         return self.problem.terms.mechanism if device is None else device
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,8 @@ from dpstrata.errors import InputError, option
 from dpstrata.files.cells import text_of
 from dpstrata.files.headers import require_columns
 from dpstrata.files.tables import Table, read_table, table_from_frame
-from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.classes import BETWEEN
+from dpstrata.survey.questionnaires.question import Question
 from dpstrata.words.numbers import has_two_readings, read_number
 
 if TYPE_CHECKING:
@@ -75,27 +76,31 @@ def read_present_numbers(table: Table, name: str) -> list[float | None]:
     return _read_cells(table, name, read_number, "not a number", blanks=True)
 
 
-def read_answers(table: Table, name: str, answers: Answers, *, clip: bool = False) -> list[Any]:
+def read_answers(table: Table, name: str, question: Question, *, clip: bool = False) -> list[Any]:
     """Read answers as people write them, ``None`` for a blank; a message says where one is not allowed."""
-    remedy = f"not {answers.written}; correct that, or leave the cell empty if the person did not answer"
-    values = _read_cells(table, name, answers.from_cell, remedy, blanks=True, numbers=answers.numbers)
+    kind, numbers = question.of_kind, question.space.numbers
+    must = f"must be {kind.written(question)}"
+    remedy = f"{must}; correct that, or leave the cell empty if the person did not answer"
+    read = partial(kind.from_cell, question)
+    values = _read_cells(table, name, read, remedy, blanks=not question.blank, numbers=numbers)
     given = [(row, value) for row, value in enumerate(values) if value is not None]
-    refused = _refused(given, answers, clip)
+    check = partial(kind.checked, question, clip=clip)
+    refused = _refused(given, check)
     if refused:
         where = f"{table.source}, column {name!r}, {table.places(refused)}"
-        answers.checked([value for _, value in given], clip=clip, where=where)
+        check([value for _, value in given], where=where)
     return values
 
 
-def _refused(given: Sequence[tuple[int, Any]], answers: Answers, clip: bool) -> list[int]:
+def _refused(given: Sequence[tuple[int, Any]], check: Callable[[list[Any]], Any]) -> list[int]:
     """Find the rows of answers that are not allowed, half by half: mostly there are few or none."""
     try:
-        answers.checked([value for _, value in given], clip=clip)
+        check([value for _, value in given])
     except InputError:
         if len(given) == 1:
             return [given[0][0]]
         half = len(given) // 2
-        return [row for part in (given[:half], given[half:]) for row in _refused(part, answers, clip)]
+        return [row for part in (given[:half], given[half:]) for row in _refused(part, check)]
     return []
 
 
@@ -111,7 +116,7 @@ def _read_cells(
     """Read a column cell by cell, or say in which rows that cannot be done."""
     _require(table, name)
     cells = table.columns[name]
-    values = [None if text_of(cell) == "" else read(cell) for cell in cells]
+    values = [None if blanks and text_of(cell) == "" else read(cell) for cell in cells]
     failed = [
         row
         for row, value in enumerate(values)

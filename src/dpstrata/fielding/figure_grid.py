@@ -72,7 +72,7 @@ def report_steps(plan: Design) -> int:
     """Return K: by how many units two reports of one person can differ."""
     if plan.inputs.release_form.device is not None:
         return noise_at(plan, plan.strata.name(0)).width
-    return plan.inputs.answers.steps or _FINE
+    return plan.inputs.space.steps or _FINE
 
 
 def figure_grids(plan: Design, answers: IntArray) -> list[FigureGrid]:
@@ -92,7 +92,7 @@ def figure_grids(plan: Design, answers: IntArray) -> list[FigureGrid]:
     m = np.maximum(answers, 1)
     allowed = one.room_of_answers(m.astype(float)) / m * _DOWN
     # from a scale of a mean to one in steps of reports
-    per_step = plan.inputs.answers.range * plan.inputs.release_form.stretch / K
+    per_step = plan.inputs.space.range * plan.inputs.release_form.stretch / K
     grids: list[FigureGrid] = []
     spent = np.zeros(len(answers))
     parts = published(plan.partitions)

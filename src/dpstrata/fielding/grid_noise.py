@@ -52,13 +52,13 @@ def noise_at(plan: Design, stratum: str) -> GridNoise:
 
 def _require_distinct(plan: Design, noise: GridNoise) -> None:
     """Require that neighbouring reports are different numbers, each known by its own steps."""
-    answers = plan.inputs.answers
-    reach = (1.0 + 40.0 / (plan.inputs.device_epsilon or 1.0)) * answers.range
+    space = plan.inputs.space
+    reach = (1.0 + 40.0 / (plan.inputs.device_epsilon or 1.0)) * space.range
     # beyond it less than once in 10^15 reports
-    farthest = max(abs(answers.lower), abs(answers.upper)) + reach
-    if answers.range / noise.steps < 4.0 * np.spacing(farthest):
+    farthest = max(abs(space.lower), abs(space.upper)) + reach
+    if space.range / noise.steps < 4.0 * np.spacing(farthest):
         raise InputError(
-            f"reports of answers in {answers} at {option('device_epsilon', plan.inputs.device_epsilon, 'g')} "
+            f"reports of answers in {space} at {option('device_epsilon', plan.inputs.device_epsilon, 'g')} "
             "cannot be told apart in double precision. Subtract the lower end from the answers, or use a "
             "smaller device budget."
         )
@@ -92,7 +92,7 @@ def _budget(plan: Design, stratum: str) -> float:
 
 def on_grid(plan: Design, values: FloatArray, noise: GridNoise) -> IntArray:
     """Put answers on the grid of the noise."""
-    return noise.place(plan.inputs.answers.shares(values))
+    return noise.place(plan.inputs.space.shares(values))
 
 
 def place_of(plan: Design, stratum: str) -> int:
@@ -111,18 +111,18 @@ def rows_by_name(strata: Strata) -> Mapping[str, int]:
 
 def require_stated_answers(plan: Design) -> None:
     """Require that someone said what can be answered; the default range is for planning alone."""
-    if plan.inputs.default_answers:
+    if plan.inputs.default_questions:
         raise InputError(
             "the design must state the possible answers before answers from a file are noised, got the "
-            f"default range of 0 to 1. Design again with {option('answers')}: binary, 0:1 or the range of "
+            f"default range of 0 to 1. Design again with {option('questions')}: yes_no, 0:1 or the range of "
             "your question.",
-            argument="answers",
+            argument="questions",
         )
 
 
 def as_answers(plan: Design, answers: npt.ArrayLike) -> FloatArray:
     """Check that answers are numbers that the design allows; clip them where it says so."""
-    return plan.inputs.answers.checked(answers, clip=plan.inputs.clip)
+    return plan.inputs.question.of_kind.checked(plan.inputs.question, answers, clip=plan.inputs.clip)
 
 
 @lru_cache(maxsize=4096)

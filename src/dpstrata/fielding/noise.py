@@ -48,7 +48,7 @@ def noise_answer(plan: Design, stratum: str, answer: float | str) -> float | str
     --------
     >>> import dpstrata as dps
     >>> strata = dps.Strata([700, 900], names=["north", "south"])
-    >>> plan = dps.design(strata, epsilon=1, total=40, answers="binary", min_per_stratum=2)
+    >>> plan = dps.design(strata, epsilon=1, total=40, questions="yes_no", min_per_stratum=2)
     >>> sent = dps.noise_answer(plan, "north", 1)  # yes or no at random, debiased: 1.015 or -0.015
     >>> round(abs(sent - 0.5), 3)
     0.515
@@ -73,7 +73,7 @@ def noise_answers(plan: Design, stratum: str, answers: npt.ArrayLike) -> npt.NDA
     --------
     >>> import dpstrata as dps
     >>> strata = dps.Strata([700, 900], names=["north", "south"])
-    >>> plan = dps.design(strata, epsilon=1, total=40, answers="binary", min_per_stratum=2)
+    >>> plan = dps.design(strata, epsilon=1, total=40, questions="yes_no", min_per_stratum=2)
     >>> dps.noise_answers(plan, "south", [0, 1, 1, 0]).shape
     (4,)
     """

@@ -125,6 +125,6 @@ def publish_batch(batch: Batch, *, again: bool, progress: Callable[[int], None] 
         kept.forget,
     )
     released = release(batch, publication, again=again)
-    if plan.inputs.questionnaire is None or released.from_devices:
+    if not plan.inputs.rows or released.from_devices:
         return released
     return replace(released, notes=(*released.notes, raw_rows_in_words(released.response)))

@@ -224,7 +224,7 @@ class Batch:
     @property
     def from_devices(self) -> bool:
         """Whether devices randomised all of these answers."""
-        if self.plan.inputs.questionnaire is None:
+        if not self.plan.inputs.rows:
             return self.plan.inputs.release_form.device is not None
         return all(isinstance(row, Row) for rows in self.answers.values() for row in rows)
 
@@ -234,7 +234,7 @@ class Batch:
 
         Reports of a single question are all that a device budget lets through.
         """
-        if self.plan.inputs.questionnaire is not None:
+        if self.plan.inputs.rows:
             return not self.from_devices
         return "office" in self.plan.inputs.release_form.noised_at
 
@@ -257,7 +257,7 @@ def read_batch(
 ) -> Batch:
     """Read answers, and require that all of them can be released."""
     id, columns = drawn_columns(files.sample, id, stratum)
-    several = plan.inputs.questionnaire is not None
+    several = plan.inputs.rows
     if len({id, *columns, *(() if several else (answer,))}) < 2 - several + len(columns):
         raise InputError("id, stratum and answer must be different columns.")
     require_stated_answers(plan)
@@ -272,7 +272,7 @@ def read_batch(
         values = read_rows(given, plan, [None if key is None else key.form + 1 for key in keys])
         answer = ALL_QUESTIONS
     elif plan.inputs.release_form.device is None:
-        values = read_answers(given, answer, plan.inputs.answers, clip=plan.inputs.clip)
+        values = read_answers(given, answer, plan.inputs.question, clip=plan.inputs.clip)
     else:
         values = read_present_numbers(given, answer)
     names = plan.strata.names
@@ -296,11 +296,11 @@ def read_batch(
 
 def with_response(batch: Batch, *, accept_response: bool) -> Batch:
     """Find what holds, given how many answered, and require that it is what was promised."""
-    if batch.plan.inputs.questionnaire is not None:
+    if batch.plan.inputs.rows:
         require_every_question(batch.plan, batch.answers)
     response = check_response(batch.plan, batch.counts)
     if response is not None and not accept_response:
-        rows = batch.plan.inputs.questionnaire is not None
+        rows = batch.plan.inputs.rows
         response.require_promise(left_out_in_words(batch.blank) if rows else "")
     return replace(batch, response=response)
 
@@ -452,7 +452,7 @@ def by_stratum(plan: Design, strata: Sequence[str], values: list[Any]) -> dict[s
     """Put answers together by stratum, once they can all be released."""
     if not values:
         raise InputError("there must be at least one answer, got none; nothing was released.")
-    if plan.inputs.release_form.device is None and plan.inputs.questionnaire is None:
+    if plan.inputs.release_form.device is None and not plan.inputs.rows:
         as_answers(plan, values)
     found: dict[str, list[Any]] = {name: [] for name in plan.strata.names}
     for name, value in zip(strata, values, strict=True):

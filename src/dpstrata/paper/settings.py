@@ -55,7 +55,7 @@ def paper_design(
             total=total,
             mechanism=mechanism,
             objective=objective,  # type: ignore[arg-type]
-            answers="binary" if mechanism == "discrete_laplace" else (0, 1),
+            questions="yes_no" if mechanism == "discrete_laplace" else (0, 1),
             finite_population=False,
         )
 

@@ -80,7 +80,8 @@ def pilot(
     --------
     >>> import dpstrata as dps
     >>> strata = dps.Strata(sizes=[7000, 8000, 9000])
-    >>> first = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=1000, pilot_total=150, answers="binary")
+    >>> waves = {"epsilon": 1, "pilot_epsilon": 0.3, "total": 1000, "pilot_total": 150}
+    >>> first = dps.pilot(strata, **waves, questions="yes_no")
     >>> first.total, first.inputs.epsilon, first.privacy["central_in_all"]["epsilon"]
     (150, 0.3, 1.0)
     """
@@ -88,9 +89,11 @@ def pilot(
     if isinstance(pilot_total, int) and pilot_total < 1:
         raise InputError.must("pilot_total", "be at least 1", pilot_total)
     _, both = read_survey(strata, {**options, "epsilon": epsilon, "total": total})
-    if not both.answers.numbers:
+    if both.rows:
+        raise NotAvailableError("a pilot supports one question only, randomised by itself.")
+    if not both.space.numbers:
         raise NotAvailableError(
-            f"a pilot supports numbers only, got {both.answers.described} of {option('answers')}."
+            f"a pilot supports numbers only, got {both.space.described} of {option('questions')}."
         )
     in_all = both.promise.central_epsilon
     if isinstance(pilot_epsilon, int | float) and not 0 < pilot_epsilon < in_all:
@@ -240,8 +243,6 @@ def require_first(first: object) -> None:
 
 def _require_pure(strata: object, options: dict[str, Any]) -> None:
     """Refuse what a pilot is not worked out for."""
-    if options.get("questionnaire") is not None:
-        raise NotAvailableError(f"a pilot supports one question only; remove {option('questionnaire')}.")
     for name in (*GOAL_OPTIONS, *OTHER_THAN_EPSILON):
         if options.get(name):
             raise NotAvailableError(

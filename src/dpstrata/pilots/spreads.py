@@ -61,14 +61,14 @@ def noised_moments(plan: Design, codes: IntArray, values: FloatArray) -> PilotMo
     values : array
         The noised answers; at least one of every stratum.
     """
-    answers, strata = plan.inputs.answers, len(plan.strata)
-    shares = answers.shares(values)
+    space, strata = plan.inputs.space, len(plan.strata)
+    shares = space.shares(values)
     counts = np.bincount(codes, minlength=strata).astype(float)
     means = np.bincount(codes, weights=shares, minlength=strata) / counts
     off = shares - means[codes]
     variances = np.bincount(codes, weights=off**2, minlength=strata) / np.maximum(counts - 1, 1)
     fourths = np.bincount(codes, weights=off**4, minlength=strata).astype(float)
-    noise = (plan.noise_sds / answers.range) ** 2
+    noise = (plan.noise_sds / space.range) ** 2
     if plan.mechanism.worst_case:
         seen = plan.mechanism.seen_variance(shares, plan.local_epsilons[codes])
         noise = np.maximum(np.bincount(codes, weights=seen, minlength=strata) / counts, 0.0)
@@ -91,12 +91,14 @@ def pilot_spreads(plan: Design, moments: PilotMoments) -> FloatArray:
         In the units of the answers: above 0 in every stratum of two people or more, and at most what the
         answer range and the bounds that were told allow. Its square is the mean of S² given the pilot.
     """
-    answers, strata = plan.inputs.answers, plan.strata
+    question, space, strata = plan.inputs.question, plan.inputs.space, plan.strata
     shape = moments.means.shape
     sizes = strata.sizes.astype(float)
-    given = np.maximum(plan.sds / answers.range, _LEAST_TOLD)
+    given = np.maximum(plan.sds / space.range, _LEAST_TOLD)
     bound = np.array([strata.sd_source(i) == "bound" for i in range(len(strata))])
-    most = np.minimum(answers.largest_sd(strata.sizes) / answers.range, np.where(bound, given, np.inf))
+    most = np.minimum(
+        question.of_kind.largest_sd(question, strata.sizes) / space.range, np.where(bound, given, np.inf)
+    )
     told = np.where(bound, 0.0, given)
     kurtosis = np.broadcast_to(_kurtosis(moments)[..., None], shape)
     flat = [
@@ -105,8 +107,8 @@ def pilot_spreads(plan: Design, moments: PilotMoments) -> FloatArray:
     found = np.empty(flat[0].size)
     for start in range(0, found.size, _ROWS):
         rows = slice(start, start + _ROWS)
-        found[rows] = _mean_variances(*(each[rows] for each in flat), two_values=answers.values == 2)
-    spreads: FloatArray = answers.range * np.sqrt(found.reshape(shape))
+        found[rows] = _mean_variances(*(each[rows] for each in flat), two_values=space.values == 2)
+    spreads: FloatArray = space.range * np.sqrt(found.reshape(shape))
     return read_only(spreads)
 
 

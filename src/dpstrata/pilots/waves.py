@@ -38,7 +38,7 @@ def combine_waves(first: Design, main: Design, of_first: Results, of_main: Resul
     --------
     >>> import dpstrata as dps
     >>> strata = dps.Strata([7000], names=["a"])
-    >>> first = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=90, pilot_total=20, answers="binary")
+    >>> first = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=90, pilot_total=20, questions="yes_no")
     >>> def noised(plan):
     ...     return ["a"] * plan.total, dps.noise_answers(plan, "a", [0, 1] * (plan.total // 2))
     >>> of_first = noised(first)

@@ -106,7 +106,7 @@ def design_as_asked(
         Whether a total beyond the best one is warned about, to the caller's caller.
     """
     posed = {} if posed is None else posed
-    if inputs.questionnaire is not None:
+    if inputs.rows:
         plan = design_questionnaire(strata, inputs)
     elif inputs.mechanism == BEST:
         plan = design_with_best(strata, inputs, posed)

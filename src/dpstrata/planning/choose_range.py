@@ -28,8 +28,7 @@ from dpstrata.files.columns import is_missing
 from dpstrata.files.headers import require_columns
 from dpstrata.files.tables import EXCEL_ENDINGS, TEXT_ENDINGS, read_table
 from dpstrata.numerics.arrays import FloatArray
-from dpstrata.privacy.answers.base import Answers
-from dpstrata.privacy.answers.interval import Interval
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism
 from dpstrata.survey.options import LARGEST_TOTAL, as_number
 from dpstrata.survey.priors import Distribution, read_prior, values_prior
@@ -283,7 +282,7 @@ def choose_range(
     From a first design, whose sums have less noise:
 
     >>> strata = dps.Strata(sizes=[7000, 8000], sds=[1.5, 2.0])
-    >>> first = dps.design(strata, epsilon=1, total=200, answers=(0, 10), release="sums")
+    >>> first = dps.design(strata, epsilon=1, total=200, questions=(0, 10), release="sums")
     >>> round(dps.choose_range("lognormal:0:1", plan=first).upper, 2)
     12.41
     """
@@ -328,31 +327,27 @@ def _planned(
     doubled = [name for name, value in given.items() if value not in (None, _BEST)]
     if doubled:
         raise InputError(f"{option(doubled[0])} follows from {option('plan')} and cannot be given too.")
-    if (
-        plan.inputs.questionnaire is not None
-        or not plan.inputs.answers.numbers
-        or plan.standard_error is None
-    ):
+    if plan.inputs.rows or not plan.inputs.space.numbers or plan.standard_error is None:
         raise InputError(f"{option('plan')} must estimate the population mean of one number.")
     answers = plan.total if plan.expected_answers is None else max(round(plan.expected_answers), 1)
-    noise = answers * plan.variance_parts.privacy / plan.inputs.answers.range**2
+    noise = answers * plan.variance_parts.privacy / plan.inputs.space.range**2
     return answers, plan.mechanism.name, noise
 
 
 def _unit_noise(mechanism: str, local_epsilon: float) -> tuple[str, float]:
     """Name the noise, the least if the best is asked for, and return its variance for answers of range 1."""
-    answers = Interval(0, 1)
+    space = AnswerSpace()
     if mechanism != _BEST:
-        return mechanism, float(get_mechanism(mechanism, answers).variance(local_epsilon))
-    variances = {name: _variance(name, answers, local_epsilon) for name in MECHANISMS}
+        return mechanism, float(get_mechanism(mechanism, space).variance(local_epsilon))
+    variances = {name: _variance(name, space, local_epsilon) for name in MECHANISMS}
     best = min(variances, key=lambda name: variances[name])
     return best, variances[best]
 
 
-def _variance(name: str, answers: Answers, local_epsilon: float) -> float:
+def _variance(name: str, space: AnswerSpace, local_epsilon: float) -> float:
     """Return the variance of noise at a budget; infinite where it cannot protect any number."""
     try:
-        mechanism = get_mechanism(name, answers)
+        mechanism = get_mechanism(name, space)
     except InputError:
         return math.inf
     return math.inf if mechanism.needs_delta else float(mechanism.variance(local_epsilon))

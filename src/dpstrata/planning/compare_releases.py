@@ -129,7 +129,7 @@ def compare_releases(plan: Design, *, device_epsilon: float | None = None) -> Re
             asked += _added_up(plan, device_epsilon)
     elif device_epsilon is not None:
         raise InputError(f"{option('device_epsilon')} supports pure epsilon only.")
-    if plan.inputs.questionnaire is None:  # whose rows are always randomised on devices
+    if not plan.inputs.rows:  # whose rows are always randomised on devices
         asked += _added_up(plan, None)
     return ReleaseComparison(tuple(asked))
 
@@ -137,7 +137,7 @@ def compare_releases(plan: Design, *, device_epsilon: float | None = None) -> Re
 def _added_up(plan: Design, device_epsilon: float | None) -> list[ReleaseOption]:
     """Publish sums, or one number where that supports what is asked."""
     found = [_with(plan, "sums", device_epsilon)]
-    if plan.inputs.questionnaire is None:
+    if not plan.inputs.rows:
         with suppress(NotAvailableError):
             found.append(_with(plan, "mean", device_epsilon))
     return found
@@ -146,7 +146,7 @@ def _added_up(plan: Design, device_epsilon: float | None) -> list[ReleaseOption]
 def _with(plan: Design, release: str, device_epsilon: float | None) -> ReleaseOption:
     """Pursue the goal of a design with another release."""
     given = {OPTION: release, "device_epsilon": device_epsilon}
-    if plan.inputs.questionnaire is not None:
+    if plan.inputs.rows:
         if all(getattr(plan.inputs, name) == value for name, value in given.items()):
             return ReleaseOption(release, device_epsilon, plan)
         given["forms"] = "auto"  # those that suit the other release

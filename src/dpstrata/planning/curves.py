@@ -155,8 +155,8 @@ def _ask(inputs: Inputs, **goal: Any) -> Inputs:
     """
     domains = () if inputs.release_form.noised_once else ("domains",)
     none = dict.fromkeys((*GOAL_OPTIONS, "expected_mean", *domains))
-    if inputs.questionnaire is not None:
-        none["questionnaire"] = inputs.questionnaire.without_targets()
+    if inputs.rows:
+        none["questions"] = inputs.questions.without_targets()
     asked = {**none, **goal}
     if all(getattr(inputs, name) == value for name, value in asked.items()):
         return inputs

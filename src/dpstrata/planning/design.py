@@ -9,19 +9,18 @@ from typing import Any, Literal
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.planning.best import design_as_asked
-from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.goals import has_cv
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import OF_STRATA, OPTIONS, Objective
 from dpstrata.survey.questionnaires.in_design import told_of
-from dpstrata.survey.questionnaires.questionnaire import Questionnaire
+from dpstrata.survey.questionnaires.shorthand import Questions, read_questions
 from dpstrata.survey.questionnaires.spreads import Spreads
 from dpstrata.survey.releases import ReleaseName
 from dpstrata.survey.strata import EXPECTED, Strata, require_fit
 from dpstrata.survey.targets import Target
 from dpstrata.words.estimates import REPORTED
 
-_OF_QUESTIONNAIRES = ("questionnaire", "spreads", "forms")
+_BESIDE = ("spreads", "forms")  # which are no options, as they can be given in Python and in files alone
 
 
 def design(
@@ -40,14 +39,7 @@ def design(
     expected_mean: float | None = None,
     mechanism: str = "best",
     objective: Objective = "mean",
-    answers: tuple[float, float]
-    | tuple[float, float, float]
-    | Sequence[float]
-    | Sequence[str]
-    | Answers
-    | Literal["binary"]
-    | None = None,
-    questionnaire: Questionnaire | None = None,
+    questions: Questions | None = None,
     spreads: Spreads | None = None,
     forms: Literal["auto", "one"] | Sequence[Sequence[str]] = "auto",
     release: ReleaseName = "microdata",
@@ -111,16 +103,16 @@ def design(
     objective : {"mean", "trace", "unit_free", "custom"}
         What to minimise: the variance of the population mean; the sum of the stratum variances; that sum,
         each variance relative to its stratum's own; or that sum, weighted by the strata's coefficients.
-    answers : (lower, upper), (lower, upper, step), "binary" or a list of categories
-        Possible answers; a step makes them a grid. Of categories the share of each is estimated, and
-        a standard error is the most that any share has. If omitted, (0, 1) is used and the design is for
-        planning only: no file of answers can be noised with it.
-    questionnaire : Questionnaire, optional
-        Many questions instead of one, of every kind: they are divided into forms, and each person gets one.
-        The objective is then the mean of the squared standard errors of all questions, weighted by their
-        importance, each in units of its range. Requires sums with ``device_epsilon``, or microdata.
+    questions : Questionnaire, Question, list of Question, path, or shorthand
+        What is asked. The shorthand of a single question is ``"yes_no"``, ``(lower, upper)``, ``(lower,
+        upper, step)`` for a scale, or a list of categories. Of categories the share of each is estimated, and
+        a standard error is the most that any share has. Several questions are divided into forms, and each
+        person gets one; the objective is then the mean of the squared standard errors of all questions,
+        weighted by their importance, each in units of its range. That requires sums with ``device_epsilon``,
+        or microdata. If omitted, (0, 1) is used and the design is for planning only: no file of answers can
+        be noised with it.
     spreads : Spreads, optional
-        What is known of the answers to the questionnaire; the worst case where nothing is.
+        What is known of the answers to every question; the worst case where nothing is.
     forms : "auto", "one" or lists of question names
         The forms: the best that are found, all questions on one, or one's own.
     release : {"microdata", "sums", "mean"}
@@ -221,48 +213,48 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
             "Use Strata(sizes, sds), Strata.from_file(path) or Strata.from_frame(frame)."
         )
     given = {name: value for name, value in arguments.items() if name != "strata"}
-    unknown = set(given) - set(OPTIONS) - set(_OF_QUESTIONNAIRES)
+    unknown = set(given) - set(OPTIONS) - set(_BESIDE)
     if unknown:
         name = min(unknown)
         close = difflib.get_close_matches(name, OPTIONS, 1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise InputError(f"a design has no option {name!r}.{hint}")
     shared = {name: given.pop(name, None) for name in OF_STRATA}
-    if shared["proportion"] is not None and given.get("questionnaire") is not None:
-        raise InputError(
-            f"{option('proportion')} is for a single question; say what is known of the answers to a "
-            f"questionnaire with {option('spreads')}.",
-            argument="proportion",
-        )
+    if given.get("questions") is not None:
+        given["questions"] = read_questions(given["questions"])  # a file is read once
     if given.get("target_cv") is not None and given.get("expected_mean") is None:
-        answers = OPTIONS["answers"].taken(given.get("answers"))
-        means = strata.filled(proportion=shared["proportion"]).expected_means(answers)
+        (question, *_) = OPTIONS["questions"].taken(given.get("questions"))
+        means = strata.filled(proportion=shared["proportion"]).expected_means(question)
         if means is not None:
             given["expected_mean"] = float((strata.sizes * means).sum() / strata.population)
     if (REPORTED in strata.extra or shared["classes"]) and given.get("release") != "mean":
         given["domains"] = {REPORTED: None} | (OPTIONS["domains"].taken(given.get("domains")) or {})
     inputs = Inputs(**given | _recorded(strata, given))
-    require_fit(strata, inputs.answers, shared["proportion"])
+    if shared["proportion"] is not None and inputs.rows:
+        raise InputError(
+            f"{option('proportion')} is for a single question; say what is known of the answers to several "
+            f"with {option('spreads')}.",
+            argument="proportion",
+        )
+    require_fit(strata, inputs.question, shared["proportion"])
     strata = strata.filled(**shared)
     # documents keep no proportions: relative targets need the means, and so do intervals of a mean alone
     needed = has_cv(inputs) or inputs.release == "mean"
     if needed and strata.proportions is not None and EXPECTED not in strata.extra:
-        strata = strata.filled(expected_means=strata.expected_means(inputs.answers))
+        strata = strata.filled(expected_means=strata.expected_means(inputs.question))
     return strata, inputs
 
 
 def _recorded(strata: Strata, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is known of the answers to a questionnaire as inputs record it."""
-    spreads, questionnaire = given.get("spreads"), given.get("questionnaire")
+    """Return what is known of the answers as inputs record it."""
+    spreads = given.get("spreads")
     if spreads is None:
         return {}
-    if questionnaire is None:
-        raise InputError(f"{option('spreads')} requires {option('questionnaire')}.", argument="spreads")
     if not isinstance(spreads, Spreads):
         raise InputError.must("spreads", "be Spreads", type(spreads).__name__)
-    if spreads.questionnaire != questionnaire or spreads.strata.names != strata.names:
+    if spreads.questionnaire != given.get("questions") or spreads.strata.names != strata.names:
         raise InputError(
-            f"{option('spreads')} must be of the same strata and questionnaire as the design.",
+            f"{option('spreads')} must be of the same strata and questions as the design.",
             argument="spreads",
         )
     return {"spreads": told_of(spreads)}

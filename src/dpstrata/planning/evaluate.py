@@ -215,9 +215,9 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
             f"evaluate takes no targets for {option('domains')}; give only the names of the columns.",
             value=options["domains"],
         )
-    _refuse_targets_of_questions(options.get("questionnaire"))
+    _refuse_targets_of_questions(OPTIONS["questions"].taken(options.get("questions")))
     strata, inputs = read_survey(strata, {**options, "total": int(sizes.sum())})
-    if inputs.questionnaire is not None:
+    if inputs.rows:
         inputs = with_chosen_forms(strata, inputs)
     if budget is not None:
         require_costs(strata)
@@ -232,12 +232,12 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     return Evaluation(sizes, parts, _proof(best, sizes), best, budget)
 
 
-def _refuse_targets_of_questions(questionnaire: object) -> None:
-    if isinstance(questionnaire, Questionnaire) and questionnaire.has_targets:
+def _refuse_targets_of_questions(questions: Questionnaire) -> None:
+    if questions.has_targets:
         raise InputError(
             f"evaluate takes no targets of questions; remove target_se and target_margin from "
-            f"{option('questionnaire')}.",
-            argument="questionnaire",
+            f"{option('questions')}.",
+            argument="questions",
         )
 
 

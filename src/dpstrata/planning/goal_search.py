@@ -83,7 +83,7 @@ def warn_of_empty_strata(plan: Design, *, stacklevel: int) -> None:
 
 def warn_of_loose_targets(plan: Design, *, stacklevel: int) -> None:
     """Warn of targets above the mean that is expected: perhaps a coefficient of variation was meant."""
-    if not plan.inputs.targets or plan.inputs.answers.lower < 0:  # means around 0 are no measure
+    if not plan.inputs.targets or plan.inputs.space.lower < 0:  # means around 0 are no measure
         return
     loose = [
         (f"{part.column}={group}" if part.column else "the whole", target, mean)

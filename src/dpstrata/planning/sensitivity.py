@@ -195,7 +195,8 @@ def with_wrong_sds(plan: Design, factors: FloatArray) -> Problem:
     if plan.problem.forms is not None:
         spreads = plan.inputs.spreads_in(plan.strata).scaled(factors)
         return with_form_terms(plan.problem, form_terms_of(plan.inputs, plan.strata, spreads))
-    most = plan.inputs.answers.largest_sd(plan.problem.terms.sizes)
+    question = plan.inputs.question
+    most = question.of_kind.largest_sd(question, plan.problem.terms.sizes)
     return with_sds(plan.problem, np.minimum(plan.sds * factors, np.maximum(most, plan.sds)))
 
 

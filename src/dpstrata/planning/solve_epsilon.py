@@ -232,7 +232,7 @@ class _Search:
         try:
             plan = design_as_asked(self.strata, replace(self.inputs, **changes), warn=False)
         except InfeasibleError as error:
-            proven = self.inputs.questionnaire is None and (error.misses is None or error.misses[1] > 1.0)
+            proven = not self.inputs.rows and (error.misses is None or error.misses[1] > 1.0)
             return Tried(value, False, None, error.sentence, proven), None
         if self.at_most is None or plan.total <= self.at_most:
             return Tried(value, True, plan.total, "", True), plan
@@ -242,7 +242,7 @@ class _Search:
     def _needs_more(self, plan: Design) -> bool:
         """Whether it is proven that no design reaches the precision with as many people as are allowed."""
         proof = plan.certificate
-        if plan.problem.terms.random_answers or plan.inputs.questionnaire is not None:
+        if plan.problem.terms.random_answers or plan.inputs.rows:
             return False  # a bound is minimised, or forms were searched
         if not isinstance(proof, Bound) or proof.optimal:
             return True
@@ -301,7 +301,7 @@ def _checked(solve_for: object, options: Mapping[str, Any]) -> dict[str, Any]:
         )
     targets = [options.get(each) for each in TARGETS]
     targets += [has_targets(OPTIONS["domains"].taken(options.get("domains"))) or None]
-    targets += [getattr(options.get("questionnaire"), "has_targets", False) or None]
+    targets += [OPTIONS["questions"].taken(options.get("questions")).has_targets or None]
     if all(each is None for each in targets):
         raise _no_precision()
     return {**options, name: LARGEST}

@@ -55,7 +55,7 @@ def combinations(options: Mapping[str, Any]) -> list[dict[str, Any]]:
         name: values.tolist() if isinstance(values, np.ndarray) else list(values)
         for name, values in options.items()
         if isinstance(values, list | tuple | range | np.ndarray)
-        and name not in ("answers", "domains", "forms")
+        and name not in ("questions", "domains", "forms")
     }
     return [dict(zip(varied, chosen, strict=True)) for chosen in itertools.product(*varied.values())]
 

@@ -108,7 +108,7 @@ def simulate_pilot(
     >>> strata = dps.Strata(sizes=[20_000, 20_000])
     >>> first = dps.pilot(
     ...     strata, epsilon=1, pilot_epsilon=0.3, total=1000, pilot_total=100,
-    ...     answers="binary", mechanism="randomized_response",
+    ...     questions="yes_no", mechanism="randomized_response",
     ... )
     >>> people = [[0.0] * 10_000 + [1.0] * 10_000, [0.0] * 19_800 + [1.0] * 200]
     >>> dps.simulate_pilot(first, people, replications=50, seed=1).pays
@@ -151,11 +151,11 @@ def _moments(
     first: Design, population: list[FloatArray], replications: int, generator: np.random.Generator
 ) -> PilotMoments:
     """Summarise the noised answers of many simulated first waves."""
-    allowed, mechanism = first.inputs.answers, first.mechanism
+    space, mechanism = first.inputs.space, first.mechanism
     columns: list[tuple[FloatArray, ...]] = []
     for i, values in enumerate(population):
         n, e = int(first.sample_sizes[i]), float(first.local_epsilons[i])
-        shares = allowed.shares(values)
+        shares = space.shares(values)
         sample = draw_without_replacement(len(values), n, replications, generator)
         noised = mechanism.simulated_release(shares[sample], e, generator)
         means = noised.mean(axis=1)

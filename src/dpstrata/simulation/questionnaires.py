@@ -23,7 +23,6 @@ from dpstrata.simulation.people import CHUNK, draw_without_replacement, numbers_
 from dpstrata.simulation.result import Simulation
 from dpstrata.survey.forms import Table
 from dpstrata.survey.questionnaires.question import Question
-from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 
 Answers = Mapping[str, FloatArray]
 """Of everyone in a stratum, by question: shares of the range, or categories counted from 0."""
@@ -31,7 +30,7 @@ Answers = Mapping[str, FloatArray]
 
 def made_up_people(plan: Design) -> list[dict[str, Any]]:
     """Make up answers of everyone to every question, as nearly as can be like what the design was told."""
-    questionnaire = _questionnaire(plan)
+    questionnaire = plan.inputs.questions
     told, generator = plan.inputs.spreads_in(plan.strata).values, np.random.default_rng(0)
     return [
         {
@@ -48,7 +47,7 @@ def simulate_questionnaire(
 ) -> Simulation:
     """Carry out a design with a questionnaire many times; see :func:`dpstrata.simulate`."""
     people = [_checked(plan, i, given) for i, given in enumerate(population)]
-    questionnaire, generator = _questionnaire(plan), np.random.default_rng(seed)
+    questionnaire, generator = plan.inputs.questions, np.random.default_rng(seed)
     shares = plan.strata.sizes / plan.strata.population
     errors = {each.name: np.zeros((replications, _width(each))) for each in questionnaire}
     for i, answers in enumerate(people):
@@ -61,19 +60,13 @@ def simulate_questionnaire(
     return _summary(plan, errors, seed)
 
 
-def _questionnaire(plan: Design) -> Questionnaire:
-    questionnaire = plan.inputs.questionnaire
-    assert questionnaire is not None
-    return questionnaire
-
-
 def _checked(plan: Design, row: int, given: Any) -> Answers:
     """Require the answers of everyone in a stratum to every question; no message shows one."""
     where, size = f"stratum {plan.strata.name(row)!r}", int(plan.strata.sizes[row])
     if not isinstance(given, Mapping):
         raise InputError(f"{where} must be a mapping from question to answers, got {type(given).__name__}.")
     answers = {}
-    for question in _questionnaire(plan):
+    for question in plan.inputs.questions:
         if question.name not in given:
             raise InputError(f"{where} must have answers to every question, got none to {question.name!r}.")
         got = np.size(given[question.name])
@@ -183,7 +176,7 @@ class _Stratum:
         return sent
 
     def _asked(self, form: DesignedForm) -> list[tuple[Question, int]]:
-        by_name = {question.name: question for question in _questionnaire(self.plan)}
+        by_name = {question.name: question for question in self.plan.inputs.questions}
         return [(by_name[name], levels) for name, levels in zip(form.questions, form.levels, strict=True)]
 
     def _estimates(
@@ -241,7 +234,7 @@ def _debiased(reported: FloatArray, replacement: float, rho: float) -> FloatArra
 
 def _summary(plan: Design, errors: dict[str, FloatArray], seed: int) -> Simulation:
     """Summarise every question in its own units, and all of them by importance in units of their ranges."""
-    questionnaire, planned = _questionnaire(plan), {each.name: each for each in plan.questions}
+    questionnaire, planned = plan.inputs.questions, {each.name: each for each in plan.questions}
     weights = importances(questionnaire)
     squares = {
         name: ((each - each.mean(axis=0)) ** 2).sum(axis=1) / (2.0 if each.shape[1] > 1 else 1.0)

@@ -90,7 +90,7 @@ def simulate(
         return simulate_questionnaire(plan, by_stratum(plan, population), replications, seed)
     answers = check_population(plan, population)
     generator = np.random.default_rng(seed)
-    if not plan.inputs.answers.numbers:
+    if not plan.inputs.space.numbers:
         of_shares = [
             _share_errors(plan, i, codes, replications, generator) for i, codes in enumerate(answers)
         ]
@@ -140,14 +140,15 @@ def synthetic_population(plan: Design) -> list[Any]:
     """
     if plan.problem.forms is not None:
         return made_up_people(plan)
+    question = plan.inputs.question
     population: list[Any] = []
     for i, (size, sd) in enumerate(zip(plan.strata.sizes.tolist(), plan.sds.tolist(), strict=True)):
-        values = plan.inputs.answers.population(size, sd)
-        got = plan.inputs.answers.sd_of(values) if size > 1 else 0.0
+        values = question.of_kind.made_up_with_sd(question, size, sd)
+        got = question.of_kind.sd_of(question, values) if size > 1 else 0.0
         if abs(got - sd) > 0.01 * sd:
             raise InputError(
                 f"a synthetic population of stratum {plan.strata.name(i)!r} would need a standard "
-                f"deviation of {sd:g} with answers in {plan.inputs.answers}; the nearest is {got:g}. "
+                f"deviation of {sd:g} with answers in {question.answers}; the nearest is {got:g}. "
                 "Give a population of your own."
             )
         population.append(read_only(values))
@@ -158,7 +159,7 @@ def check_population(
     plan: Design, population: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]
 ) -> list[FloatArray]:
     """Require the answers of everyone, in the order of the strata; no message shows one."""
-    allowed = plan.inputs.answers
+    question = plan.inputs.question
     checked = []
     rows = zip(plan.strata.names, plan.strata.sizes.tolist(), by_stratum(plan, population), strict=True)
     for name, size, given in rows:
@@ -170,7 +171,9 @@ def check_population(
             raise InputError(f"stratum {name!r} must be a list of answers, got {values.ndim} dimensions.")
         if len(values) != size:
             raise InputError(f"stratum {name!r} must have {size:,} answers, got {values.size:,}.")
-        checked.append(allowed.checked(values, clip=plan.inputs.clip, where=f"stratum {name!r}"))
+        checked.append(
+            question.of_kind.checked(question, values, clip=plan.inputs.clip, where=f"stratum {name!r}")
+        )
     return checked
 
 
@@ -183,8 +186,8 @@ def _stratum(
     if not plan.inputs.finite_population and len(values) > 1:
         # One person drawn with replacement has variance S²(N−1)/N; the prediction without correction has S².
         values = values.mean() + (values - values.mean()) * np.sqrt(len(values) / (len(values) - 1))
-    answers = plan.inputs.answers
-    shares = answers.shares(values)
+    space = plan.inputs.space
+    shares = space.shares(values)
     means, squares = np.empty((2, replications))
     numbers = np.empty(replications, dtype=np.int64)
     per_survey = max(n, 1)
@@ -203,8 +206,8 @@ def _stratum(
         sums = chosen.sum(axis=1, where=answered)
         off = chosen - (sums / m)[:, None]
         part = slice(start, start + count)
-        means[part] = answers.at_shares(release.simulated_sums(mechanism, sums, e, generator) / m)
-        squares[part] = answers.range**2 * np.square(off).sum(axis=1, where=answered)
+        means[part] = space.at_shares(release.simulated_sums(mechanism, sums, e, generator) / m)
+        squares[part] = space.range**2 * np.square(off).sum(axis=1, where=answered)
         numbers[part] = m
     return numbers, means, squares
 
@@ -221,7 +224,7 @@ def _share_errors(
 ) -> FloatArray:
     """Errors of the shares of one stratum: a line for each survey, a column for each category."""
     n, e, mechanism = int(plan.sample_sizes[row]), plan.local_epsilon(row), plan.problem.terms.mechanism
-    people = codes[:, None] == np.arange(len(plan.inputs.answers.names))
+    people = codes[:, None] == np.arange(len(plan.inputs.question.names))
     off = people - people.mean(axis=0)
     # as for numbers: without correction the prediction has S², which people drawn twice fall short of
     endless = not plan.inputs.finite_population and len(codes) > 1

@@ -388,7 +388,7 @@ def targets_of(inputs: Inputs) -> Targets:
         domains=inputs.domains or {},
         confidence=inputs.confidence,
         expected_mean=inputs.expected_mean,
-        of=inputs.answers.estimated,
+        of=inputs.question.of_kind.estimated,
     )
 
 
@@ -444,7 +444,7 @@ def check_goal(inputs: Inputs) -> None:
         If none or several are asked for, or other options do not go with it.
     """
     asked = [name for name in GOAL_OPTIONS if getattr(inputs, name) is not None]
-    if inputs.questionnaire is not None and _check_targets_of_questions(inputs, asked):
+    if inputs.rows and _check_targets_of_questions(inputs, asked):
         return
     targets = [name for name in asked if name in TARGETS]
     alone = [name for name in asked if name != "budget"] if targets else asked
@@ -470,7 +470,7 @@ def _check_targets_of_questions(inputs: Inputs, asked: list[str]) -> bool:
     """Whether questions have targets, which then determine how many people are invited."""
     if has_targets(inputs.domains):
         raise InputError(
-            f"{option('domains')} with targets cannot be used with {option('questionnaire')}; give targets "
+            f"{option('domains')} with targets cannot be used with several questions; give targets "
             "to questions.",
             argument="domains",
         )
@@ -486,11 +486,11 @@ def _check_targets_of_questions(inputs: Inputs, asked: list[str]) -> bool:
 
 
 def _check_expected_mean(inputs: Inputs) -> None:
-    mean, answers = inputs.expected_mean, inputs.answers
-    if not answers.numbers and (has_cv(inputs) or mean is not None):
+    mean, space = inputs.expected_mean, inputs.space
+    if not space.numbers and (has_cv(inputs) or mean is not None):
         asked = option("expected_mean") if mean is not None else "a coefficient of variation"
         raise InputError(
-            f"{asked} needs answers with a mean, got {answers.described}. Ask for a standard error or a "
+            f"{asked} needs answers with a mean, got {space.described}. Ask for a standard error or a "
             "margin of error, which the shares of all categories then meet.",
             argument="domains" if inputs.target_cv is None and mean is None else "target_cv",
         )
@@ -501,7 +501,7 @@ def _check_expected_mean(inputs: Inputs) -> None:
             f"together (the mean may also be a column of the strata), got {option(alone)} alone.",
             argument=alone,
         )
-    if mean is not None and (not answers.lower <= mean <= answers.upper or mean == 0):
+    if mean is not None and (not space.lower <= mean <= space.upper or mean == 0):
         raise InputError.must(
-            "expected_mean", f"lie in the range of the answers ({answers}) and not be 0", mean, "g"
+            "expected_mean", f"lie in the range of the answers ({space}) and not be 0", mean, "g"
         )

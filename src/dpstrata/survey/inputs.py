@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dpstrata.errors import InputError, NotAvailableError, option
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.privacy.promises import promise_of
@@ -21,8 +22,8 @@ from dpstrata.survey.goals import (
 )
 from dpstrata.survey.options import Options
 from dpstrata.survey.priors import Distribution, read_prior
-from dpstrata.survey.questionnaires.in_design import Told, take_questionnaire, told_spreads
-from dpstrata.survey.questionnaires.questionnaire import Questionnaire, question_of
+from dpstrata.survey.questionnaires.in_design import Told, are_rows, take_rows, take_targets, told_spreads
+from dpstrata.survey.questionnaires.question import Question
 from dpstrata.survey.questionnaires.spreads import Spreads
 from dpstrata.survey.releases import release_of
 from dpstrata.survey.releases.base import Release
@@ -30,21 +31,27 @@ from dpstrata.survey.strata import Strata
 from dpstrata.words.estimates import REPORTED
 from dpstrata.words.numbers import figure
 
+_UNIT = Question("answer", "yes_no", blank=False)
+
 
 @dataclass(frozen=True, slots=True)
 class Inputs(Options):
     """The options of a design, each taken as it is meant, and required to go together.
 
-    Some fields are no options. ``questionnaire``, ``spreads`` and ``forms`` are what many questions take
-    instead of one. ``default_answers`` says that nobody stated what can be answered, so that no file of
-    answers is noised.
+    Some fields are no options. ``spreads`` is what is known of the answers to every question, and ``forms``
+    divides the questions. ``default_questions`` says that nobody stated what can be answered, so that no file
+    of answers is noised.
 
     What follows from the options is resolved once, when they are put together.
 
     Attributes
     ----------
-    questions : Questionnaire
-        What is asked: one question or many.
+    rows : bool
+        Whether a person's answers are randomised together, as a row on a form. The only question of a survey
+        is noised by any mechanism that fits it instead, unless its form or its spreads are given, or it has
+        categories whose counts are published.
+    question : Question
+        The only question; for rows, whose questions are all counted in units of their own range, yes or no.
     promise : Promise
         What is promised to everyone.
     release_form : Release
@@ -55,29 +62,29 @@ class Inputs(Options):
         What is asked for.
     """
 
-    questionnaire: Questionnaire | None = None
     spreads: Told | None = None
     forms: Forms = AUTO
-    default_answers: bool = False
+    default_questions: bool = False
 
-    questions: Questionnaire = field(init=False, repr=False, compare=False)
+    rows: bool = field(init=False, repr=False, compare=False)
+    question: Question = field(init=False, repr=False, compare=False)
     promise: Promise = field(init=False, repr=False, compare=False)
     release_form: Release = field(init=False, repr=False, compare=False)
     targets: Targets = field(init=False, repr=False, compare=False)
     goal: Goal = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        stated: object = self.answers
-        if self.questionnaire is not None:
-            take_questionnaire(self)
-        else:
-            if self.forms != AUTO:
-                raise InputError(f"{option('forms')} requires {option('questionnaire')}.", argument="forms")
-            if stated is None:
-                object.__setattr__(self, "default_answers", True)
-        Options.__post_init__(self)
         put = object.__setattr__
-        put(self, "questions", self.questionnaire or Questionnaire([question_of(self.answers)]))
+        stated: object = self.questions
+        if stated is None:
+            put(self, "default_questions", True)
+        Options.__post_init__(self)
+        put(self, "rows", are_rows(self))
+        put(self, "question", _UNIT if self.rows else self.questions[0])
+        if self.rows:
+            take_rows(self)
+        else:
+            take_targets(self)
         put(self, "promise", promise_of(self))
         put(self, "release_form", release_of(self))
         self.promise.check(mechanism=self.mechanism, delta=self.delta, cap=self.local_epsilon_cap)
@@ -87,6 +94,11 @@ class Inputs(Options):
         put(self, "domains", domains_with_kinds(self))
         put(self, "targets", targets_of(self))  # of the domains with their kinds
         put(self, "goal", goal_of(self))
+
+    @property
+    def space(self) -> AnswerSpace:
+        """What mechanisms need to know of the answers."""
+        return self.question.space
 
     @property
     def asks_for_least(self) -> bool:
@@ -105,14 +117,14 @@ class Inputs(Options):
         That of categories is the root of half the sum of the variances of their shares, which the standard
         error of no share exceeds.
         """
-        if self.answers.numbers:
+        if self.space.numbers:
             return "a standard error of", f"the population {self.mean_in_words}"
-        return "a standard error of at most", self.answers.estimated
+        return "a standard error of at most", self.question.of_kind.estimated
 
     @property
     def clipping(self) -> str:
         """What is done to answers outside the range, for designs that clip them."""
-        return f"clipped to {_grouped(self.answers.lower)}–{_grouped(self.answers.upper)}"
+        return f"clipped to {_grouped(self.space.lower)}–{_grouped(self.space.upper)}"
 
     @property
     def unlimited_in_words(self) -> str | None:
@@ -120,7 +132,7 @@ class Inputs(Options):
         if self.prior is None:
             return None
         prior = read_prior(self.prior)
-        higher = figure(prior.excess(self.answers.upper), 3)
+        higher = figure(prior.excess(self.space.upper), 3)
         return (
             f"Under {prior.in_words}, the mean of unlimited answers is {higher} higher than the "
             f"{self.mean_in_words}."
@@ -139,7 +151,7 @@ class Inputs(Options):
     @property
     def has_question_targets(self) -> bool:
         """Whether some question of the questionnaire has a precision to reach."""
-        return self.questionnaire is not None and self.questionnaire.has_targets
+        return self.rows and self.questions.has_targets
 
     @property
     def asks_by_question(self) -> bool:
@@ -154,8 +166,7 @@ class Inputs(Options):
 
     def spreads_in(self, strata: Strata) -> Spreads:
         """Return what is known of the answers to every question in every stratum."""
-        assert self.questionnaire is not None
-        return told_spreads(strata, self.questionnaire, self.spreads)
+        return told_spreads(strata, self.questions, self.spreads)
 
     def _check_together(self) -> None:
         """Require that options go together; each has been checked by itself."""
@@ -166,13 +177,13 @@ class Inputs(Options):
                 self.min_fraction,
                 "g",
             )
-        if self.clip and (not self.answers.can_clip or self.default_answers):
-            got = "none" if self.default_answers else str(self.answers)
+        if self.clip and (not self.question.of_kind.can_clip or self.default_questions):
+            got = "none" if self.default_questions else self.question.answers
             raise InputError(
-                f"{option('clip')} requires {option('answers')} in an interval, such as 0:8000, got {got}."
+                f"{option('clip')} requires {option('questions')} to be a range, such as 0:8000, got {got}."
             )
         self._check_prior()
-        if not self.answers.numbers:
+        if not self.space.numbers:
             self._check_categories()
         self.release_form.check(self)
 
@@ -183,18 +194,18 @@ class Inputs(Options):
         if not self.clip:
             raise InputError(f"{option('prior')} requires {option('clip')}.", argument="prior")
         prior = read_prior(self.prior)
-        if isinstance(prior, Distribution) and self.answers.lower > prior.least:
+        if isinstance(prior, Distribution) and self.space.lower > prior.least:
             raise InputError(
-                f"{option('answers')} must start at {prior.least:g} or below where {option('prior')} is "
-                f"{prior.text}, got {self.answers}.",
-                argument="answers",
+                f"{option('questions')} must start at {prior.least:g} or below where {option('prior')} is "
+                f"{prior.text}, got {self.question.answers}.",
+                argument="questions",
             )
 
     def _check_categories(self) -> None:
         """Refuse what is not worked out for categories; their release refuses more."""
         if not self.promise.any_mechanism:
             raise NotAvailableError(
-                f"{option('answers')} that are categories support pure epsilon only, got a promise of "
+                f"{option('questions')} with categories support pure epsilon only, got a promise of "
                 f"{self.promise.title}."
             )
 
@@ -209,7 +220,7 @@ class Inputs(Options):
 
     def fitted_mechanism(self) -> Mechanism:
         """Return what noises an answer, or a sum, at the budget of the secret sample."""
-        asked = get_mechanism(self.mechanism, self.answers)
+        asked = get_mechanism(self.mechanism, self.space)
         misfit = self.release_form.misfit(asked)
         if misfit is not None:
             raise InputError(misfit, argument="mechanism", value=self.mechanism)

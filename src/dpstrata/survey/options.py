@@ -22,7 +22,7 @@ from dpstrata.survey.targets import LARGEST, SMALLEST, PrecisionTarget, Target, 
 if TYPE_CHECKING:
     from dataclasses import Field
 
-    from dpstrata.privacy.answers.base import Answers
+    from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 
 Group = Literal["goal", "survey", "privacy", "limits"]
 Objective = Literal["mean", "trace", "unit_free", "custom"]
@@ -162,10 +162,10 @@ def _spec(value: float) -> str:
 # --- options with a form of their own ---------------------------------------------------------------
 
 
-def _as_answers(given: Any) -> "Answers":
-    from dpstrata.privacy.answers.base import parse_answers
+def _as_questions(given: Any) -> "Questionnaire":
+    from dpstrata.survey.questionnaires.shorthand import read_questions
 
-    return parse_answers((0, 1) if given is None else given)
+    return read_questions((0, 1) if given is None else given)
 
 
 def _as_prior(given: Any) -> str | None:
@@ -256,14 +256,14 @@ class Options(PromiseOptions):
         "weighted by the column coefficient.",
         "survey",
     )
-    answers: "Answers" = _option(
+    questions: "Questionnaire" = _option(
         None,
-        "Possible answers: lower and upper end, with a step for a grid, binary, or the names of categories; "
-        "if omitted, 0 to 1, for planning only.",
+        "What is asked: a file of questions, or the answers to a single one: yes_no, lower and upper end, "
+        "with a step for a scale, or the names of categories; if omitted, 0 to 1, for planning only.",
         "survey",
-        typed="Write lower:upper, lower:upper:step, binary or 'rent|own|other'; required to noise answers "
-        "from a file.",
-        take=_as_answers,
+        typed="Write FILE, yes_no, lower:upper, lower:upper:step or 'rent|own|other'; required to noise "
+        "answers from a file.",
+        take=_as_questions,
     )
     release: ReleaseName = _option(
         "microdata",

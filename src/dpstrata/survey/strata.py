@@ -14,7 +14,6 @@ import numpy.typing as npt
 from dpstrata.errors import InputError, StrataError, option
 from dpstrata.files.cells import text_of
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
-from dpstrata.privacy.answers.base import Answers, parse_answers
 from dpstrata.survey.classes import with_reported
 from dpstrata.survey.options import OPTIONS
 from dpstrata.survey.strata_checks import find_large_spreads, find_mistakes
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
 
     from dpstrata.files.tables import Table
+    from dpstrata.survey.questionnaires.question import Question
+    from dpstrata.survey.questionnaires.shorthand import Questions
 
 EXPECTED = "expected_mean"
 
@@ -141,7 +142,7 @@ class Strata:
         cls,
         path: str | Path,
         *,
-        answers: str | Sequence[float] | Sequence[str] | Answers | None = None,
+        questions: Questions | None = None,
         sheet: str | None = None,
     ) -> Strata:
         """Read strata from CSV, or with the extra ``files`` from Parquet or Excel.
@@ -150,8 +151,9 @@ class Strata:
         ----------
         path : path
             The ending says the kind: ``.csv``, ``.tsv``, ``.txt``, ``.parquet``, ``.xlsx``, ``.ods``.
-        answers : (lower, upper), (lower, upper, step), "binary" or a list of categories, optional
-            If given, spreads that such answers cannot have are reported with the other mistakes.
+        questions : Question or shorthand, optional
+            What is asked; spreads that answers to the only question cannot have are then reported with the
+            other mistakes.
         sheet : str, optional
             Sheet of an Excel file; by default the first. Title rows above its header are left out.
 
@@ -161,16 +163,17 @@ class Strata:
             With every mistake of the file, each with its row and column.
         """
         from dpstrata.files.tables import read_table
+        from dpstrata.survey.questionnaires.shorthand import only_question
 
         table = read_table(Path(path), sheet=sheet)
-        return strata_from_table(table, answers=None if answers is None else parse_answers(answers))
+        return strata_from_table(table, question=only_question(questions))
 
     @classmethod
     def from_frame(
         cls,
         frame: IntoFrame,
         *,
-        answers: str | Sequence[float] | Sequence[str] | Answers | None = None,
+        questions: Questions | None = None,
     ) -> Strata:
         """Take strata from a data frame (pandas, Polars, Arrow or anything narwhals knows).
 
@@ -184,9 +187,10 @@ class Strata:
         ('a', 'b')
         """
         from dpstrata.files.tables import table_from_frame
+        from dpstrata.survey.questionnaires.shorthand import only_question
 
         table = table_from_frame(frame)
-        return strata_from_table(table, answers=None if answers is None else parse_answers(answers))
+        return strata_from_table(table, question=only_question(questions))
 
     def filled(
         self,
@@ -317,7 +321,7 @@ class Strata:
             name.removeprefix(OF_CATEGORY) for name in self.extra if str(name).startswith(OF_CATEGORY)
         )
 
-    def expected_means(self, answers: Answers) -> FloatArray | None:
+    def expected_means(self, question: Question) -> FloatArray | None:
         """Return the mean expected in each stratum: the column ``expected_mean``, or from proportions.
 
         Raises
@@ -325,11 +329,11 @@ class Strata:
         InputError
             If a cell of that column is not a number, or no mean of such answers.
         """
-        cells = self.extra.get(EXPECTED)
+        cells, space = self.extra.get(EXPECTED), question.space
         if cells is None:
-            if self.proportions is None or not answers.numbers:
+            if self.proportions is None or not space.numbers:
                 return None
-            return answers.at_shares(self.proportions)
+            return space.at_shares(self.proportions)
         means = np.empty(len(self))
         for row, cell in enumerate(cells):
             try:
@@ -341,15 +345,15 @@ class Strata:
                 raise InputError(
                     f"column {EXPECTED!r} must be a number, got {text_of(cell)!r} in {place}.", where=place
                 )
-            if answers.numbers and not answers.lower <= means[row] <= answers.upper:
+            if space.numbers and not space.lower <= means[row] <= space.upper:
                 place = f"stratum {self.name(row)!r}"
                 raise InputError(
-                    f"column {EXPECTED!r} must lie within {answers}, got {text_of(cell)} in {place}.",
+                    f"column {EXPECTED!r} must lie within {space}, got {text_of(cell)} in {place}.",
                     where=place,
                 )
         return means
 
-    def spreads(self, answers: Answers) -> FloatArray:
+    def spreads(self, question: Question) -> FloatArray:
         """Return the standard deviations, checked against what such answers can have.
 
         Without any, that is the worst case of the answer range.
@@ -360,33 +364,33 @@ class Strata:
             Naming every stratum whose spread is too large.
         """
         if self.sds is None:
-            return read_only(answers.largest_sd(self.sizes))
-        sds = read_only(self.sds * answers.range) if self.sds_are_shares else self.sds
-        found = find_large_spreads(sds, self.sizes, answers)
+            return read_only(question.of_kind.largest_sd(question, self.sizes))
+        sds = read_only(self.sds * question.range) if self.sds_are_shares else self.sds
+        found = find_large_spreads(sds, self.sizes, question)
         if found:
             raise StrataError([finding.at_stratum(self.name) for finding in found])
         return sds
 
 
 def strata_from_table(
-    table: Table, *, answers: Answers | None = None, spread_follows: bool = False
+    table: Table, *, question: Question | None = None, spread_follows: bool = False
 ) -> Strata:
     """Build strata from a table, or report everything that is wrong with it.
 
     ``spread_follows`` says that a table without any spread is no reason to warn of the worst case.
     """
-    return Strata(**strata_arguments(table, answers=answers, spread_follows=spread_follows))
+    return Strata(**strata_arguments(table, question=question, spread_follows=spread_follows))
 
 
-def require_fit(strata: Strata, answers: Answers, proportion: float | None = None) -> None:
+def require_fit(strata: Strata, question: Question, proportion: float | None = None) -> None:
     """Require that expected shares are those of such answers.
 
     Parameters
     ----------
     strata : Strata
         The population.
-    answers : Answers
-        What can be answered.
+    question : Question
+        What is asked.
     proportion : float, optional
         One expected share of the upper end for all strata.
 
@@ -395,10 +399,12 @@ def require_fit(strata: Strata, answers: Answers, proportion: float | None = Non
     InputError
         If they are shares of something else.
     """
-    if not answers.numbers and (proportion is not None or strata.proportions is not None):
+    if not question.space.numbers and (proportion is not None or strata.proportions is not None):
+        first = f"{OF_CATEGORY}{question.names[0]}"
         raise InputError(
-            f"{option('proportion')} is the share of one of two answers, and there are {answers.described}. "
-            f"Give the strata a column for each category instead: {OF_CATEGORY}{answers.names[0]} and so on.",
+            f"{option('proportion')} is the share of one of two answers, and there are "
+            f"{question.space.described}. Give the strata a column for each category instead: "
+            f"{first} and so on.",
             value=proportion,
         )
     if strata.categories and strata.sds is None:
@@ -406,11 +412,10 @@ def require_fit(strata: Strata, answers: Answers, proportion: float | None = Non
             f"columns {OF_CATEGORY}{strata.categories[0]} and so on must be read by Strata.from_file or "
             "Strata.from_frame, got them without standard deviations."
         )
-    if strata.categories and sorted(strata.categories) != sorted(answers.names):
-        got = str(answers) if answers.names else f"answers in {answers}"
+    if strata.categories and sorted(strata.categories) != sorted(question.names):
         raise InputError(
             f"the strata have proportions of the categories {', '.join(strata.categories)}, which must be "
-            f"those of {option('answers')}, got {got}."
+            f"those of {option('questions')}, got {question.answers}."
         )
 
 

@@ -1,16 +1,20 @@
 """What must hold for strata, whether they come from arrays or from a file; every breach is found."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from dpstrata.errors import option
 from dpstrata.files.columns import Finding
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
-from dpstrata.privacy.answers.base import Answers
 from dpstrata.words.numbers import figure
+
+if TYPE_CHECKING:
+    from dpstrata.survey.questionnaires.question import Question
 
 SdSource = Literal["public", "prior", "bound", "private_pilot", "confidential"]
 SD_SOURCES: tuple[str, ...] = get_args(SdSource)
@@ -67,15 +71,16 @@ def find_mistakes(
     return found + _find_confidential(sources, columns.get("sd_epsilons"), len(sizes))
 
 
-def find_large_spreads(sds: FloatArray, sizes: IntArray, answers: Answers) -> list[Finding]:
+def find_large_spreads(sds: FloatArray, sizes: IntArray, question: Question) -> list[Finding]:
     """Find standard deviations that no answers within their range can have.
 
     Where nearly all of them are too large, it is the range that is wrong, which is said once.
     """
     # Two people or more can vary at least as much as the largest stratum, so few need a closer look.
-    (least,) = answers.largest_sd(np.array([LARGEST_SIZE]))
+    kind = question.of_kind
+    (least,) = kind.largest_sd(question, np.array([LARGEST_SIZE]))
     suspects = np.flatnonzero((sds > least) | ((sizes == 1) & (sds > 0)))
-    largest = answers.largest_sd(sizes[suspects])
+    largest = kind.largest_sd(question, sizes[suspects])
     beyond = sds[suspects] > largest * (1 + 1e-9)
     suspects, largest = suspects[beyond], largest[beyond]
     found = []
@@ -83,13 +88,13 @@ def find_large_spreads(sds: FloatArray, sizes: IntArray, answers: Answers) -> li
     several = sizes[suspects] > 1
     number = int(several.sum())
     if number > 1 and number >= NEARLY_ALL * ((sds > 0) & (sizes > 1)).sum():
-        found.append(Finding(None, "sd", _wrong_range(sds[suspects[several]], answers), ""))
+        found.append(Finding(None, "sd", _wrong_range(sds[suspects[several]], question), ""))
         suspects, largest = suspects[~several], largest[~several]
     found += [
         Finding(
             int(i),
             "sd",
-            f"sd must be at most {most:.6g}, the largest that answers in {answers} can have",
+            f"sd must be at most {most:.6g}, the largest that answers in {question.space} can have",
             f"sd={sds[i]:g}",
         )
         for i, most in zip(suspects, largest, strict=True)
@@ -97,18 +102,18 @@ def find_large_spreads(sds: FloatArray, sizes: IntArray, answers: Answers) -> li
     return found
 
 
-def _wrong_range(sds: FloatArray, answers: Answers) -> str:
+def _wrong_range(sds: FloatArray, question: Question) -> str:
     """Say that so many spreads are too large for a range, with one that would do."""
-    wide = 4 * float(sds.max())
-    advice = f" with {option('answers')}"
+    space, wide = question.space, 4 * float(sds.max())
+    advice = f" with {option('questions')}"
     if wide < 1e15:
         power = 10.0 ** math.floor(math.log10(wide))
         end = next(round_end * power for round_end in (1, 2, 5, 10) if wide <= round_end * power * (1 + 1e-9))
         upper = int(end) if end.is_integer() else float(f"{end:.1g}")
-        advice = f", for example {option('answers', (0 if answers.lower >= 0 else -upper, upper))}"
+        advice = f", for example {option('questions', (0 if space.lower >= 0 else -upper, upper))}"
     return (
-        f"{len(sds):,} standard deviations are too large for answers from {figure(answers.lower, 10)} to "
-        f"{figure(answers.upper, 10)}; give the range of the answers{advice}"
+        f"{len(sds):,} standard deviations are too large for answers from {figure(space.lower, 10)} to "
+        f"{figure(space.upper, 10)}; give the range of the answers{advice}"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,9 +14,11 @@ from dpstrata.files.cells import text_of
 from dpstrata.files.columns import Columns, Finding, is_missing, require_none
 from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray
-from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.strata_checks import COLUMN_OF, find_large_spreads, find_mistakes
 from dpstrata.survey.strata_rows import find_people, find_totals
+
+if TYPE_CHECKING:
+    from dpstrata.survey.questionnaires.question import Question
 
 SPREADS = ("sd", "variance", "proportion", "sd_low", "sd_high")
 NUMBERS = ("size", *SPREADS, "coefficient", "cost", "min", "max", "response_rate", "sd_epsilon")
@@ -27,7 +29,7 @@ _ROUNDED = 0.02  # by which the sum of shares that were rounded may miss 1
 
 
 def strata_arguments(
-    table: Table, *, answers: Answers | None = None, spread_follows: bool = False
+    table: Table, *, question: Question | None = None, spread_follows: bool = False
 ) -> dict[str, Any]:
     """Read the arguments of ``Strata`` from a table, or report everything that is wrong with it.
 
@@ -46,8 +48,8 @@ def strata_arguments(
         columns["sds"] = _standard_deviations(known, spread, columns["sizes"])
     totals, like_totals = find_totals(names, columns["sizes"])
     found = find_mistakes(columns, names=names, sources=sources) + find_people(names) + totals
-    if answers is not None and "sds" in columns:
-        found += _large_spreads(columns, answers, shares=spread == "proportion")
+    if question is not None and "sds" in columns:
+        found += _large_spreads(columns, question, shares=spread == "proportion")
     # What is wrong with standard deviations is told of the column that they come from.
     named = [each._replace(column=spread or "sd") if each.column == "sd" else each for each in found]
     require_none(known.all_findings(named), table, StrataError)
@@ -60,10 +62,11 @@ def strata_arguments(
             stacklevel=4,
         )
     if spread is None and not spread_follows:
+        numbers = question is None or question.space.numbers
         warnings.warn(
             DpstrataWarning(
-                f"{table.source}: there is no spread column ({_spread_columns(answers)}), so the worst case "
-                f"of {'the answer range' if answers is None or answers.numbers else 'equal shares'} is used."
+                f"{table.source}: there is no spread column ({_spread_columns(question)}), so the worst case "
+                f"of {'the answer range' if numbers else 'equal shares'} is used."
             ),
             stacklevel=4,
         )
@@ -90,11 +93,11 @@ def _number_columns(known: _Columns) -> dict[str, FloatArray]:
     }
 
 
-def _large_spreads(columns: Mapping[str, FloatArray], answers: Answers, *, shares: bool) -> list[Finding]:
+def _large_spreads(columns: Mapping[str, FloatArray], question: Question, *, shares: bool) -> list[Finding]:
     """Find spreads that such answers cannot have; a size that is none bounds nothing."""
     sizes = columns["sizes"]
     whole = np.where(np.isfinite(sizes) & (sizes >= 1), sizes, 1e12).astype(np.int64)
-    return find_large_spreads(columns["sds"] * (answers.range if shares else 1.0), whole, answers)
+    return find_large_spreads(columns["sds"] * (question.range if shares else 1.0), whole, question)
 
 
 def is_known(column: str) -> bool:
@@ -217,11 +220,11 @@ def _spread_of_categories(known: _Columns, sizes: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(0.5 * np.sum(each, axis=0)))
 
 
-def _spread_columns(answers: Answers | None) -> str:
+def _spread_columns(question: Question | None) -> str:
     """Name the columns that can say the spread."""
-    if answers is None or answers.numbers:
+    if question is None or question.space.numbers:
         return "sd, variance, proportion, or sd_low and sd_high"
-    return f"{OF_CATEGORY}{answers.names[0]} and so on, or sd"
+    return f"{OF_CATEGORY}{question.names[0]} and so on, or sd"
 
 
 def spread_of_proportions(proportions: FloatArray, sizes: FloatArray) -> FloatArray:

@@ -53,7 +53,7 @@ EXAMPLES = {
         "Occupations (Fair 1978)",
         "6,366 people by occupation and a sensitive yes or no question; no spread is known, so the worst "
         "case of the answers is planned for.",
-        {"epsilon": 1.0, "at_most": 1000, "answers": "binary"},
+        {"epsilon": 1.0, "at_most": 1000, "questions": "yes_no"},
         count="occupation",
     ),
     "schools": Example(
@@ -61,7 +61,7 @@ EXAMPLES = {
         "California's schools by county",
         "6,194 schools in 57 counties and a score from 200 to 1000; no spread is known, so the worst case of "
         "the answers is planned for.",
-        {"epsilon": 2.0, "total": 600, "answers": [200.0, 1000.0]},
+        {"epsilon": 2.0, "total": 600, "questions": [200.0, 1000.0]},
         count="county",
     ),
 }

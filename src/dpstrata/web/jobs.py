@@ -48,9 +48,9 @@ def plan_of(request: DesignRequest) -> tuple[Design, list[str]]:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", DpstrataWarning)
         questionnaire = request.read_questions()
-        given = request.options.arguments() | (
-            {} if questionnaire is None else {"questionnaire": questionnaire}
-        )
+        given = request.options.arguments()
+        if questionnaire is not None:  # asked on forms, even if it has one question
+            given |= {"questions": questionnaire, "forms": "auto" if len(questionnaire) > 1 else "one"}
         plan = design(request.read_strata(), **given)
     warned: list[str] = [
         message.sentence
@@ -282,7 +282,7 @@ def reply_question_file(body: bytes, parameters: Parameters) -> Reply:
 def reply_preview(body: bytes, parameters: Parameters) -> Reply:
     """Make the kit of the respondents' page; the server keeps it for as long as it shows the page."""
     plan, _ = plan_of(DesignRequest.read(body))
-    if plan.inputs.questionnaire is None:
+    if not plan.inputs.rows:
         raise RefusedError(422, "a preview requires a questionnaire, got a single question.")
     return Reply(respondent_kit(plan).content)
 

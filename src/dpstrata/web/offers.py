@@ -26,7 +26,7 @@ def find_offers(plan: Design) -> list[dict[str, Any]]:
     The promise to the public stays, and the one against the office unless it would see raw answers, which is
     said.
     """
-    if plan.waves is not None or plan.inputs.questionnaire is not None:
+    if plan.waves is not None or plan.inputs.rows:
         return []
     found = []
     for inputs, options in _alternatives(plan):
@@ -92,7 +92,7 @@ def find_misfits(arguments: Mapping[str, Any]) -> dict[str, list[Any]]:
 
     Examples
     --------
-    >>> sorted(find_misfits({"epsilon": 1.0, "total": 10, "answers": "binary"}))
+    >>> sorted(find_misfits({"epsilon": 1.0, "total": 10, "questions": "yes_no"}))
     ['category_response', 'cells']
     """
     given = {name: value for name, value in arguments.items() if name not in OF_STRATA}

@@ -28,7 +28,7 @@ def describe_protection(plan: Design, language: str) -> dict[str, Any]:
         "against": protected_against(plan.inputs.release, wanted),
         "device_epsilon": suggested,
         "choices": {name: _figures(each) for name, each in found.items()},
-        "reasons": {} if plan.inputs.questionnaire is None else {"public": _NEVER_RAW},
+        "reasons": {} if not plan.inputs.rows else {"public": _NEVER_RAW},
         "sentences": plan.privacy["sentences"],
         "consent": plan.consent(language).to_dict() if pure else None,
         "languages": {code: text["names"][-1] for code, text in texts().items()},

@@ -195,8 +195,8 @@ def _explain_shape(error: ValidationError) -> Reply:
     wanted = _WANTED.get(first["type"])
     wrong = other if wanted is None else wanted.format(**first.get("ctx", {}))
     cells: list[dict[str, Any]] = []
-    if argument == "answers" and not first["type"].endswith("too_long"):
-        place, _ = _place(loc[: loc.index("answers") + 1])
+    if argument == "questions" and not first["type"].endswith("too_long"):
+        place, _ = _place(loc[: loc.index("questions") + 1])
         wrong = "must be text, or lower and upper, or lower, upper and step"
     match loc:
         case ("strata" | "questionnaire" as table, str(column), int(row), *_):

@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, Stric
 
 from dpstrata.errors import InputError
 from dpstrata.files.tables import Table
-from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.option_models import Number, model_of
 from dpstrata.survey.options import OPTIONS
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire, questionnaire_from_table
+from dpstrata.survey.questionnaires.shorthand import read_shorthand
 from dpstrata.survey.strata import Strata, strata_from_table
 from dpstrata.web.limits import LIMITS
 
@@ -46,12 +46,10 @@ class GivenOptions(_Request):
 
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of ``dpstrata.design``, those alone that were given."""
-        return self.model_dump(exclude_unset=True, exclude_none=True)
-
-    def allowed(self) -> Answers:
-        """Return what can be answered."""
-        answers: Answers = OPTIONS["answers"].taken(self.arguments().get("answers"))
-        return answers
+        given = self.model_dump(exclude_unset=True, exclude_none=True)
+        if "questions" in given:  # never a file: one of the server's own
+            given["questions"] = read_shorthand(given["questions"])
+        return given
 
 
 if TYPE_CHECKING:
@@ -63,7 +61,7 @@ else:
         OPTIONS.values(),
         forms={
             **{name: Text for name, each in OPTIONS.items() if each.choices},
-            "answers": Text | Annotated[list[Number], Field(min_length=2, max_length=3)] | None,
+            "questions": Text | Annotated[list[Number], Field(min_length=2, max_length=3)] | None,
             "domains": dict[ColumnName, Number | Text | dict[Text, Number | Text] | None],
             "classes": list[ColumnName],
         },
@@ -105,8 +103,10 @@ class DesignRequest(_Request):
     def read_strata(self) -> Strata:
         """Check the cells and build the strata; every mistake is reported with its cell."""
         table = _table("the strata", self.strata, "row")
-        follows = "proportion" in self.options.arguments()
-        return strata_from_table(table, answers=self.options.allowed(), spread_follows=follows)
+        given = self.options.arguments()
+        several = self.questionnaire is not None
+        question = None if several else OPTIONS["questions"].taken(given.get("questions"))[0]
+        return strata_from_table(table, question=question, spread_follows="proportion" in given)
 
 
 class OptionsRequest(_Request):

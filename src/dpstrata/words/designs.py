@@ -220,7 +220,7 @@ def sentences(plan: Design) -> list[str]:
 
 def result_in_words(plan: Design) -> str:
     """State what comes out, how much of its error is due to privacy, and whether that is of any use."""
-    if plan.inputs.questionnaire is not None:
+    if plan.inputs.rows:
         return result_of_questionnaire(plan)
     give = "gives" if plan.total == 1 else "give"
     error, of = plan.inputs.precision_in_words

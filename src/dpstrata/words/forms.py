@@ -63,7 +63,7 @@ def _target(target: float | None, *, met: bool | None) -> tuple[str, str]:
 
 def _pairs(plan: Design) -> list[tuple[Question, DesignedQuestion]]:
     """Return each question with what was designed for it."""
-    return list(zip(plan.inputs.questionnaire or (), plan.questions, strict=True))
+    return list(zip(plan.inputs.questions, plan.questions, strict=True))
 
 
 def _explained(plan: Design) -> str:
@@ -72,7 +72,7 @@ def _explained(plan: Design) -> str:
         "The last two columns are standard errors if everyone in the sample were asked every question: "
         "without noise, and with the budgets split over the questions."
     )
-    if any(question.of_kind.cases(question) for question in plan.inputs.questionnaire or ()):
+    if any(question.of_kind.cases(question) for question in plan.inputs.questions):
         said += " Of a category: the root of half the sum of the variances of its shares."
     return said
 
@@ -101,7 +101,7 @@ def forms_table(plan: Design) -> TextTable:
 
 def _asked(plan: Design, form: DesignedForm) -> list[str]:
     """Name the questions of a form, with the levels that the design chose for numbers."""
-    chosen = {question.name for question in plan.inputs.questionnaire or () if question.levels is None}
+    chosen = {question.name for question in plan.inputs.questions if question.levels is None}
     return [
         f"{name} ({levels} levels)" if name in chosen else name
         for name, levels in zip(form.questions, form.levels, strict=True)
@@ -195,7 +195,7 @@ def beside_in_words(plan: Design) -> str:
 
 def _typical(plan: Design, errors: list[float]) -> float:
     """Root of the mean of squared standard errors in units of the range, by importance."""
-    questions = plan.inputs.questionnaire or ()
+    questions = plan.inputs.questions
     total = sum(question.importance for question in questions)
     return math.sqrt(
         sum(

@@ -31,7 +31,7 @@ def _precision(compared: ReleaseComparison) -> str:
     plans = [each.design for each in compared.options if each.design is not None]
     if not all(plan.standard_error is not None for plan in plans):
         return "objective"
-    return "typical standard error" if any(plan.inputs.questionnaire for plan in plans) else "standard error"
+    return "typical standard error" if any(plan.inputs.rows for plan in plans) else "standard error"
 
 
 def _row(each: ReleaseOption) -> tuple[str, ...]:

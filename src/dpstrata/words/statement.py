@@ -183,8 +183,8 @@ def _assumptions(inputs: Inputs, on_deviations: float, waves: Waves | None, *, e
 
 def _blanks(inputs: Inputs) -> tuple[str, ...]:
     """Say what becomes of questions that are left blank."""
-    asked = inputs.questionnaire
-    if asked is None:
+    asked = inputs.questions
+    if not inputs.rows:
         return ()
     if not any(question.blank for question in asked):
         return (COMPLETE_ROWS,)

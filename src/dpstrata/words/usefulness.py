@@ -30,32 +30,32 @@ def alarm(plan: Design) -> str | None:
     --------
     >>> import dpstrata as dps
     >>> strata = dps.Strata([700, 900])
-    >>> alarm(dps.design(strata, epsilon=0.2, total=90, answers="binary", proportion=0.08))[-47:]
+    >>> alarm(dps.design(strata, epsilon=0.2, total=90, questions="yes_no", proportion=0.08))[-47:]
     'a share of 8% could not be told from 0% or 21%.'
     """
     if plan.forms:
         return imprecise_questions(plan)
     if plan.standard_error is None or (plan.waves is not None and plan.waves.first):
         return None
-    answers = plan.inputs.answers
+    question, space = plan.inputs.question, plan.inputs.space
     margin, mean = plan.inputs.z * plan.standard_error, plan.expected_mean
-    reaches_the_end = mean is not None and margin >= min(mean - answers.lower, answers.upper - mean)
-    if not reaches_the_end and margin < LARGE_MARGIN * answers.range:
+    reaches_the_end = mean is not None and margin >= min(mean - space.lower, space.upper - mean)
+    if not reaches_the_end and margin < LARGE_MARGIN * space.range:
         return None
     start = f"Too imprecise: with a margin of error of {_rounded(margin)} ({confidence_in_words(plan)}),"
     if mean is None:
-        means = "means" if answers.numbers else "shares"
+        means = "means" if space.numbers else "shares"
         return f"{start} {means} closer than that could not be told apart."
-    ends = max(mean - margin, answers.lower), min(mean + margin, answers.upper)
-    this, low, high = map(answers.shown, (mean, *ends))
-    return f"{start} a {answers.figure} of {this} could not be told from {low} or {high}."
+    ends = max(mean - margin, space.lower), min(mean + margin, space.upper)
+    this, low, high = map(question.of_kind.shown, (mean, *ends))
+    return f"{start} a {question.of_kind.figure} of {this} could not be told from {low} or {high}."
 
 
 def imprecise_questions(plan: Design) -> str | None:
     """Say for which questions the result would be useless in the same way; ``None`` where for none."""
     found = [
         f"{question.name!r} ({_could_not_tell(question, designed)})"
-        for question, designed in zip(plan.inputs.questionnaire or (), plan.questions, strict=True)
+        for question, designed in zip(plan.inputs.questions, plan.questions, strict=True)
         if _reaches_the_end(question, designed) or designed.margin >= LARGE_MARGIN * question.range
     ]
     if not found:

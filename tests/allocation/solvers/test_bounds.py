@@ -283,7 +283,7 @@ def test_straight_terms_under_a_cap_with_targets():
         strata,
         epsilon=1.136592415963732,
         mechanism="discrete_laplace",
-        answers="binary",
+        questions="yes_no",
         local_epsilon_cap=1.3305332677621557,
         finite_population=False,
         target_se=0.18408690109799034,

@@ -77,7 +77,7 @@ def test_algorithm1_finds_the_same_value(seed):
 def plain_greedy(problem):
     """Add one person at a time where the objective falls most; plain floats, plain formula."""
     terms = problem.terms
-    c, K = math.expm1(terms.promise.epsilon), terms.mechanism.answers.steps
+    c, K = math.expm1(terms.promise.epsilon), terms.mechanism.space.steps
     kind, R = terms.mechanism.name, terms.mechanism.answer_range
 
     def f(i, n):

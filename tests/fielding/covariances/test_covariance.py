@@ -85,7 +85,7 @@ def test_noise_of_a_published_mean_is_its_own(domains, device_epsilon):
         release="mean",
         domains=domains,
         device_epsilon=device_epsilon,
-        answers=(0, 1, 0.1),
+        questions=(0, 1, 0.1),
     )
     rows = [(each.column, each.group, 0.4) for each in plan.figures]
     if domains != ["stratum"]:
@@ -105,7 +105,7 @@ def test_noise_of_a_published_mean_is_its_own(domains, device_epsilon):
 
 
 def test_means_of_sums():
-    plan = dps.design(STRATA, epsilon=1, total=100, release="sums", answers=(0, 1), domains=["side"])
+    plan = dps.design(STRATA, epsilon=1, total=100, release="sums", questions=(0, 1), domains=["side"])
     matrix = check_matrix(estimate_from_means(plan, NAMES, [0.2, 0.3, 0.4, 0.5], plan.sample_sizes))
     assert matrix[0, 4] == pytest.approx(90 / 420 * matrix[4, 4])
 
@@ -139,7 +139,7 @@ def reports(truth, n, keep, generator):
 
 @pytest.mark.usefixtures("no_intervals")
 def test_shares_of_categories_covary_as_repeated_surveys_show():
-    plan = dps.design(STRATA, epsilon=2, total=260, answers=TENURES, domains=["side"])
+    plan = dps.design(STRATA, epsilon=2, total=260, questions=TENURES, domains=["side"])
     generator = np.random.default_rng(4)
     truths = [
         generator.permutation(np.repeat([0, 1, 2], [N // 2, N // 3, N - N // 2 - N // 3]))
@@ -167,7 +167,7 @@ def test_shares_of_categories_covary_as_repeated_surveys_show():
 @pytest.mark.parametrize("counts", [[0, 0, 1], [0, 0, 40], [3, 0, 0], [0, 0, 0], [13, 14, 13], [1, 1, 0]])
 def test_shares_outside_0_to_1_keep_their_standard_errors(counts):
     """However shares and spreads had to be cut, and where one answer or none is there."""
-    plan = dps.design(STRATA, epsilon=2, total=240, answers=TENURES, domains=["side"])
+    plan = dps.design(STRATA, epsilon=2, total=240, questions=TENURES, domains=["side"])
     given = np.array([counts, [5, 4, 3], [20, 0, 0], [5, 5, 5]])
     assert (given.sum(axis=1) <= plan.sample_sizes).all()
     result = estimate_shares(plan, given)
@@ -176,7 +176,7 @@ def test_shares_outside_0_to_1_keep_their_standard_errors(counts):
 
 
 def test_two_categories_are_one_share():
-    plan = dps.design(STRATA, epsilon=1, total=100, answers=["no", "yes"])
+    plan = dps.design(STRATA, epsilon=1, total=100, questions=["no", "yes"])
     result = estimate_shares(plan, np.array([[3, 9], [8, 2], [0, 10], [1, 2]]))
     matrix = check_matrix(result)
     assert matrix[0, 1] == pytest.approx(-matrix[0, 0], rel=1e-12)
@@ -239,7 +239,7 @@ def counts_of(plan, i, t, table, rows, generator):
 def row_plan():
     return dps.design(
         STRATA,
-        questionnaire=QUESTIONS,
+        questions=QUESTIONS,
         epsilon=1,
         device_epsilon=4,
         release="sums",
@@ -327,7 +327,7 @@ def read(path):
 
 
 def test_the_command_writes_them_in_the_order_of_the_estimates(tmp_path):
-    plan = dps.design(STRATA, epsilon=2, total=100, answers=TENURES, domains=["side"])
+    plan = dps.design(STRATA, epsilon=2, total=100, questions=TENURES, domains=["side"])
     plan.save(tmp_path / "design.json")
     names = np.repeat(NAMES, plan.sample_sizes)
     rows = zip(names, [TENURES[i % 3] for i in range(len(names))], strict=True)

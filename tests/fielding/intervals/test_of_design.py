@@ -35,7 +35,7 @@ def laplace(e):
 
 
 def test_yes_and_no_by_randomized_response():
-    plan = dps.design(STRATA, epsilon=1, total=150, answers="binary")
+    plan = dps.design(STRATA, epsilon=1, total=150, questions="yes_no")
     flip = 1 / (1 + np.exp(plan.local_epsilons))
     m, yes = plan.sample_sizes, np.array([4, 2, 9])
     reports = [(np.arange(n) < some).astype(float) for n, some in zip(m.tolist(), yes.tolist(), strict=True)]
@@ -45,7 +45,7 @@ def test_yes_and_no_by_randomized_response():
 
 
 def test_yes_and_no_with_noise_added():
-    plan = dps.design(STRATA, epsilon=1, total=150, answers="binary", mechanism="laplace")
+    plan = dps.design(STRATA, epsilon=1, total=150, questions="yes_no", mechanism="laplace")
     m = plan.sample_sizes
     values = np.random.default_rng(2).normal(0.1, 0.5, plan.total)
     whole = dps.estimate_means(plan, np.repeat(STRATA.names, m).tolist(), values).whole[0]
@@ -58,7 +58,7 @@ def test_yes_and_no_with_noise_added():
 def test_sums_of_yes_and_no(device):
     options = {} if device else {"mechanism": "discrete_laplace"}
     plan = dps.design(
-        STRATA, epsilon=0.5, total=150, answers="binary", release="sums", device_epsilon=device, **options
+        STRATA, epsilon=0.5, total=150, questions="yes_no", release="sums", device_epsilon=device, **options
     )
     m, counts, e = plan.sample_sizes - 3, np.array([5, -1, 8]), plan.local_epsilons
     flip, budget = 0.0, e
@@ -73,7 +73,7 @@ def test_sums_of_yes_and_no(device):
 
 
 def test_categories_share_the_chance_to_miss():
-    plan = dps.design(STRATA, epsilon=1, total=150, answers=["x", "y", "z", "w"])
+    plan = dps.design(STRATA, epsilon=1, total=150, questions=["x", "y", "z", "w"])
     m, x = plan.sample_sizes, np.exp(plan.local_epsilons)
     counts = np.stack([m - 12, np.full(3, 2), np.full(3, 4), np.full(3, 6)], axis=1)
     rows = estimate_shares(plan, counts).whole
@@ -92,7 +92,7 @@ def tables(categories):
     )
     return dps.design(
         STRATA,
-        questionnaire=questions,
+        questions=questions,
         epsilon=0.4,
         device_epsilon=6,
         release="sums",
@@ -146,7 +146,7 @@ def test_a_question_on_two_forms_is_one_sample():
             dps.Question("all", "yes_no", blank=False, everyone=True),
         ]
     )
-    plan = dps.design(STRATA, questionnaire=questions, epsilon=1, total=300, forms=[["a"], ["b"]])
+    plan = dps.design(STRATA, questions=questions, epsilon=1, total=300, forms=[["a"], ["b"]])
     forms = []
     for form in plan.forms:
         counts = np.zeros((3, form.cells))

@@ -27,7 +27,7 @@ def planned(sizes, shares, options, *, stated=1.0, **more):
     limits = {name: more.pop(name) for name in ("mins", "maxs") if name in more}
     told = {"proportions": p, "sds_are_shares": True} if more.pop("means", False) else {}
     strata = dps.Strata(N, sds, **limits, **told)
-    return dps.design(strata, answers="binary", release="mean", **options, **more)
+    return dps.design(strata, questions="yes_no", release="mean", **options, **more)
 
 
 def people(sizes, shares):
@@ -166,7 +166,7 @@ def test_coverage_of_numbers(stated):
     rng = np.random.default_rng(4)
     population = [np.minimum(rng.lognormal(mu, 0.8, 3000), 100.0) for mu in (1.0, 2.0, 3.0)]
     sds = [stated * values.std(ddof=1) for values in population]
-    plan = dps.design(dps.Strata([3000] * 3, sds), answers=(0, 100), release="mean", epsilon=2, total=900)
+    plan = dps.design(dps.Strata([3000] * 3, sds), questions=(0, 100), release="mean", epsilon=2, total=900)
     result = dps.simulate(plan, population, replications=2000, seed=5)
     assert result.coverage >= (0.93 if stated == 1.0 else 0.8)
 

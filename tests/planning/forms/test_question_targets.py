@@ -41,15 +41,13 @@ def survey(seed, release, rates):
     }
     if release == "microdata":
         asked, forms = {"epsilon": float(rng.uniform(1, 8))}, [{**each, "tables": []} for each in forms]
-    best = dps.design(
-        strata, questionnaire=questionnaire, forms=forms, at_most=int(strata.sizes.sum()), **asked
-    )
+    best = dps.design(strata, questions=questionnaire, forms=forms, at_most=int(strata.sizes.sum()), **asked)
     sizes = best.problem.upper if release == "sums" else best.sample_sizes
     ranges = np.array([each.range for each in questionnaire])
     by_shares = replace(best.problem, forms=replace(best.problem.forms, dealt_by_shares=True))
     reached = np.sqrt(variances(by_shares, sizes)) * ranges
     targets = np.maximum(reached, 0.01 * ranges) * rng.uniform(1.1, 1.6, len(ranges))
-    return strata, {"questionnaire": targeted(questionnaire, targets), "forms": forms, **asked}, rng
+    return strata, {"questions": targeted(questionnaire, targets), "forms": forms, **asked}, rng
 
 
 def variances(problem, sizes):
@@ -72,7 +70,7 @@ def test_people_for_targets(seed, release, rates):
     """All targets are reached, and the fewest who reach them lie between the bound and the design."""
     strata, asked, _ = survey(seed, release, rates)
     plan = dps.design(strata, **asked)
-    targets = np.array([each.target_se / each.range for each in asked["questionnaire"]]) ** 2
+    targets = np.array([each.target_se / each.range for each in asked["questions"]]) ** 2
     assert all(each.target_met for each in plan.questions)
     assert plan.certificate.value == plan.total
     every = itertools.product(
@@ -94,7 +92,7 @@ def test_the_bound_holds_at_any_prices(seed, release):
     """However people are dealt the forms, and whatever prices someone thought of."""
     strata, asked, rng = survey(seed, release, rates=bool(seed % 2))
     problem = dps.design(strata, **asked).problem
-    targets = np.array([each.target_se / each.range for each in asked["questionnaire"]]) ** 2
+    targets = np.array([each.target_se / each.range for each in asked["questions"]]) ** 2
     prices = 10 ** rng.uniform(0, 3, len(targets)) * (rng.random(len(targets)) < 0.8)
     bound = fewest_people(problem, targets, problem.lower, prices, finite_population=True)
     forms, terms = problem.forms, problem.terms
@@ -127,10 +125,10 @@ def _dealings(n, forms, fewest):
 def test_one_question_needs_no_more_than_it_takes():
     """With one form and one question the bound is the fewest there are."""
     questionnaire = dps.Questionnaire([question("a", "yes_no", target_se=0.05)])
-    plan = dps.design(dps.Strata([4000, 6000]), questionnaire=questionnaire, epsilon=1, **SUMS)
+    plan = dps.design(dps.Strata([4000, 6000]), questions=questionnaire, epsilon=1, **SUMS)
     assert plan.certificate.optimal
     fewer = dps.design(
-        dps.Strata([4000, 6000]), questionnaire=targeted(questionnaire, [0.055]), epsilon=1, **SUMS
+        dps.Strata([4000, 6000]), questions=targeted(questionnaire, [0.055]), epsilon=1, **SUMS
     )
     assert fewer.total < plan.total
 
@@ -143,7 +141,7 @@ def test_a_design_for_targets_is_saved_and_loaded(tmp_path):
             question("c", "number"),
         ]
     )
-    plan = dps.design(dps.Strata([4000, 6000]), questionnaire=questionnaire, epsilon=1, **SUMS)
+    plan = dps.design(dps.Strata([4000, 6000]), questions=questionnaire, epsilon=1, **SUMS)
     plan.save(tmp_path / "design.json")
     assert dps.load_design(tmp_path / "design.json") == plan
 
@@ -152,7 +150,7 @@ def test_a_margin_is_a_target():
     strata = dps.Strata([4000, 6000])
     by_error, by_margin = (
         dps.design(
-            strata, questionnaire=dps.Questionnaire([question("a", "yes_no", **target)]), epsilon=1, **SUMS
+            strata, questions=dps.Questionnaire([question("a", "yes_no", **target)]), epsilon=1, **SUMS
         )
         for target in ({"target_se": 0.05}, {"target_margin": 0.05 * 1.959963984540054})
     )
@@ -163,7 +161,7 @@ def test_a_margin_is_a_target():
 def test_an_unreachable_target_is_named(release):
     questionnaire = dps.Questionnaire([question("a", "yes_no"), question("b", "scale", target_se=0.001)])
     with pytest.raises(dps.InfeasibleError) as refusal:
-        dps.design(dps.Strata([400, 600]), questionnaire=questionnaire, epsilon=1, **release)
+        dps.design(dps.Strata([400, 600]), questions=questionnaire, epsilon=1, **release)
     sentence = str(refusal.value)
     assert sentence.startswith(
         "question 'b' cannot reach a standard error of 0.001: the best that these budgets"
@@ -179,7 +177,7 @@ def test_an_unreachable_target_is_named(release):
 def test_the_nearest_target_is_in_the_unit_that_was_asked_for_and_can_be_met(release, target, goal):
     def designed(value):
         asked = dps.Questionnaire([question("a", "yes_no"), question("b", "scale", **{target: value})])
-        return dps.design(dps.Strata([400, 600]), questionnaire=asked, epsilon=1, **release)
+        return dps.design(dps.Strata([400, 600]), questions=asked, epsilon=1, **release)
 
     with pytest.raises(dps.InfeasibleError, match=f"cannot reach a {goal} of 0.001: the best") as refusal:
         designed(0.001)
@@ -197,7 +195,9 @@ def test_targets_determine_the_total(option, value):
     with pytest.raises(
         dps.InputError, match=f"determine how many people are invited, so {option} cannot be given"
     ):
-        dps.design(dps.Strata([400, 600]), questionnaire=questionnaire, epsilon=1, **{option: value}, **SUMS)
+        dps.design(
+            dps.Strata([400, 600]), questions=questionnaire, forms="one", epsilon=1, **{option: value}, **SUMS
+        )
 
 
 def test_targets_need_equal_costs():
@@ -205,7 +205,9 @@ def test_targets_need_equal_costs():
     with pytest.raises(
         dps.NotAvailableError, match="targets of questions require the same cost of an invitation"
     ):
-        dps.design(dps.Strata([400, 600], costs=[1, 2]), questionnaire=questionnaire, epsilon=1, **SUMS)
+        dps.design(
+            dps.Strata([400, 600], costs=[1, 2]), questions=questionnaire, forms="one", epsilon=1, **SUMS
+        )
 
 
 def test_a_target_that_one_form_cannot_reach_is_refused_in_a_sentence():
@@ -223,7 +225,7 @@ def test_a_target_that_one_form_cannot_reach_is_refused_in_a_sentence():
         dps.design(
             strata,
             epsilon=1.568,
-            questionnaire=asked,
+            questions=asked,
             spreads=dps.Spreads(strata, asked, sds={"q5": [0.1325]}, means={"q5": [0.5323]}),
             release="sums",
             device_epsilon=1.904,

@@ -286,15 +286,13 @@ def test_only_yes_and_no_have_an_order_and_documents_keep_it(tmp_path):
         dps.Question("q", "yes_no", no_first="x")
     strata, options = dps.Strata([500]), {"epsilon": 1, "device_epsilon": 2, "release": "sums", "total": 40}
     plans = [
-        dps.design(
-            strata, questionnaire=dps.Questionnaire([dps.Question("q", "yes_no", no_first=no)]), **options
-        )
+        dps.design(strata, questions=dps.Questionnaire([dps.Question("q", "yes_no", no_first=no)]), **options)
         for no in (False, True)
     ]
-    written = [plan.to_dict()["inputs"]["questionnaire"]["questions"][0] for plan in plans]
+    written = [plan.to_dict()["inputs"]["questions"]["questions"][0] for plan in plans]
     assert [each["no_first"] for each in written] == [False, True]
     for plan in plans:
         plan.save(tmp_path / "design.json")
         again = dps.load_design(tmp_path / "design.json")
-        assert again.inputs.questionnaire == plan.inputs.questionnaire
+        assert again.inputs.questions == plan.inputs.questions
         assert again.digest == plan.digest

@@ -101,7 +101,7 @@ def test_the_worst_case_of_categories_is_the_worst_of_all_populations(size, cate
 def test_without_anything_everything_is_the_worst_case():
     strata = dps.Strata([1, 2, 7, 1000])
     nothing = dps.Spreads(strata, QUESTIONS)
-    largest = strata.spreads(dps.Answers(0, 1)) ** 2
+    largest = strata.spreads(dps.Question("any", "number", lower=0, upper=1)) ** 2
     for place in (0, 2, 3):
         assert nothing.variances[:, place] == pytest.approx(largest, rel=1e-12)
     assert nothing.variances[0].tolist() == [0, 0, 0, 0]  # a person alone does not vary

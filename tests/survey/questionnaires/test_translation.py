@@ -129,7 +129,7 @@ def test_the_design_document_keeps_them(tmp_path):
     questionnaire = dps.Questionnaire([SMOKES], language="en")
     strata = dps.Strata([400, 600], names=["north", "south"])
     plan = dps.design(
-        strata, questionnaire=questionnaire, epsilon=1, device_epsilon=3, release="sums", at_most=100
+        strata, questions=questionnaire, epsilon=1, device_epsilon=3, release="sums", at_most=100
     )
     plan.save(tmp_path / "design.json")
-    assert dps.load_design(tmp_path / "design.json").inputs.questionnaire == questionnaire
+    assert dps.load_design(tmp_path / "design.json").inputs.questions == questionnaire

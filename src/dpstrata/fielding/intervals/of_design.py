@@ -132,9 +132,9 @@ def limits_of_means(
     noise : array
         Variance of the noise in the mean.
     """
-    inputs, square = plan.inputs, plan.inputs.answers.range**2
+    inputs, square = plan.inputs, plan.inputs.space.range**2
     parts = Means(
-        means=inputs.answers.shares(means),
+        means=inputs.space.shares(means),
         answers=answers.astype(float),
         unsampled=1.0 - answers / _population_of(plan),
         spreads=spreads / square,
@@ -197,5 +197,5 @@ def _population_of(plan: Design) -> FloatArray:
 
 
 def _range_of(plan: Design) -> tuple[float, float]:
-    answers = plan.inputs.answers
-    return answers.lower, answers.range
+    space = plan.inputs.space
+    return space.lower, space.range

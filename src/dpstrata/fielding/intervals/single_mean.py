@@ -61,10 +61,10 @@ class StatedStrata(NamedTuple):
     @classmethod
     def of(cls, plan: Design, counts: IntArray) -> StatedStrata:
         """Collect what a design states, and how many answered."""
-        answers, N = plan.inputs.answers, plan.strata.sizes
+        space, N = plan.inputs.space, plan.strata.sizes
         m = np.maximum(counts, 1).astype(float)
-        told = plan.strata.expected_means(answers)
-        spreads = plan.sds**2 / answers.range**2
+        told = plan.strata.expected_means(plan.inputs.question)
+        spreads = plan.sds**2 / space.range**2
         if plan.inputs.finite_population:  # S² = p(1 − p)·N/(N − 1)
             correction = N / np.maximum(N - 1.0, 1.0)
             factors, spreads = (1.0 / m - 1.0 / N) * correction, spreads / correction
@@ -74,8 +74,8 @@ class StatedStrata(NamedTuple):
             answers=m,
             factors=factors,
             spreads=spreads,
-            means=np.full(len(N), np.nan) if told is None else answers.shares(told),
-            device=plan.inputs.release_form.device_variance / m / answers.range**2,
+            means=np.full(len(N), np.nan) if told is None else space.shares(told),
+            device=plan.inputs.release_form.device_variance / m / space.range**2,
         )
 
 

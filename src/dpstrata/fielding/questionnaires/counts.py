@@ -29,8 +29,7 @@ def _entries(same: Same, t: int, questions: tuple[str, ...]) -> tuple[str, ...]:
     (plan,) = same.things  # type: ignore[assignment]
     form = plan.forms[t]
     levels = dict(zip(form.questions, form.levels, strict=True))
-    assert plan.inputs.questionnaire is not None
-    named = {question.name: question for question in plan.inputs.questionnaire}
+    named = {question.name: question for question in plan.inputs.questions}
     if len(questions) == 1:
         question = named[questions[0]]
         if question.of_kind.averaged:
@@ -76,8 +75,7 @@ def sensitivity(plan: Design, t: int, questions: tuple[str, ...]) -> int:
     if len(questions) > 1:
         return 2
     form = plan.forms[t]
-    assert plan.inputs.questionnaire is not None
-    kind = next(each.of_kind for each in plan.inputs.questionnaire if each.name == questions[0])
+    kind = next(each.of_kind for each in plan.inputs.questions if each.name == questions[0])
     return round(kind.in_table(form.levels[form.questions.index(questions[0])], None)[1])
 
 

@@ -40,8 +40,7 @@ def read_rows(table: Table, plan: Design, forms: Sequence[int | None]) -> Sequen
     has what devices sent; any other has a column for each question.
     """
     _require_dealt(table, forms)
-    assert plan.inputs.questionnaire is not None
-    names = [question.name for question in plan.inputs.questionnaire]
+    names = [question.name for question in plan.inputs.questions]
     if CELL in table.columns:
         both = [name for name in names if name in table.columns]
         if both:
@@ -59,7 +58,7 @@ def read_rows(table: Table, plan: Design, forms: Sequence[int | None]) -> Sequen
         for row, form in enumerate(forms)
     ]
     if wrong:
-        named = {question.name: question for question in plan.inputs.questionnaire}
+        named = {question.name: question for question in plan.inputs.questions}
         said = [
             f"column {name!r}, {table.places(places)}: the answer must be "
             f"{named[name].of_kind.written(named[name])}"
@@ -128,8 +127,7 @@ def require_every_question(plan: Design, by_stratum: Mapping[str, Sequence[Row |
     """Require an answer to every question in some stratum."""
     answered = {row.form for rows in by_stratum.values() for row in rows}
     asked = {name for t, form in enumerate(plan.forms, start=1) if t in answered for name in form.questions}
-    assert plan.inputs.questionnaire is not None
-    missing = [question.name for question in plan.inputs.questionnaire if question.name not in asked]
+    missing = [question.name for question in plan.inputs.questions if question.name not in asked]
     if missing:
         listed = ", ".join(map(repr, missing[:5])) + (", ..." if len(missing) > 5 else "")
         raise InputError(

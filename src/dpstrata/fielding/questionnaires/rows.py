@@ -89,7 +89,7 @@ def noise_row(
     >>> questions = dps.Questionnaire([dps.Question("smokes", "yes_no"), dps.Question("drinks", "yes_no")])
     >>> strata = dps.Strata([5000, 8000], names=["north", "south"])
     >>> plan = dps.design(
-    ...     strata, questionnaire=questions, epsilon=1, device_epsilon=4, release="sums", total=400
+    ...     strata, questions=questions, epsilon=1, device_epsilon=4, release="sums", total=400
     ... )
     >>> row = dps.noise_row(plan, "north", 1, {"smokes": "no", "drinks": "yes"})
     >>> sorted(row.answers)
@@ -115,13 +115,13 @@ def noise_row(
 
 def form_of(plan: Design, form: SupportsIndex) -> tuple[list[Question], DesignedForm]:
     """Return the questions of a form, and the form."""
-    if plan.inputs.questionnaire is None:
+    if not plan.inputs.rows:
         raise InputError("rows need a design with a questionnaire, got one with a single question.")
     forms = plan.forms
     number = 0 if isinstance(form, bool) or not isinstance(form, SupportsIndex) else index(form)
     if not 1 <= number <= len(forms):
         raise InputError(f"form must be a whole number from 1 to {len(forms)}.")
-    named = {question.name: question for question in plan.inputs.questionnaire}
+    named = {question.name: question for question in plan.inputs.questions}
     asked = forms[number - 1]
     return [named[name] for name in asked.questions], asked
 

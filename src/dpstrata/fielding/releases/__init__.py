@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 def fielding_of(plan: Design) -> Fielding:
     """Return what is done in the field for the release of a design, and for its answers."""
     module, name = RELEASES[plan.inputs.release_form.name][0].split(".")
-    if plan.inputs.questionnaire is not None:
+    if plan.inputs.rows:
         module, name = ("rows", "Rows") if plan.inputs.release == "microdata" else ("tables", "Tables")
-    elif not plan.inputs.answers.numbers:  # which are published one by one, and in no other way
+    elif not plan.inputs.space.numbers:  # which are published one by one, and in no other way
         module, name = "categories", "Categories"
     kind: type[Fielding] = getattr(import_module(f"{__name__}.{module}"), f"{name}Fielding")
     return kind()

@@ -23,4 +23,4 @@ class Fielding:
         """
         noise = noise_at(plan, stratum)
         k = on_grid(plan, check_answers(plan, stratum, answers), noise)
-        return plan.inputs.answers.at_shares(noise.shares(noise.randomize(k)))
+        return plan.inputs.space.at_shares(noise.shares(noise.randomize(k)))

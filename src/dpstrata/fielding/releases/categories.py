@@ -22,4 +22,4 @@ class CategoriesFielding(MicrodataFielding):
         """Keep every name, or replace it by another one."""
         noise = noise_at(plan, stratum)
         given = check_answers(plan, stratum, answers).astype(np.int64)
-        return np.array(plan.inputs.answers.names, dtype=object)[noise.randomize(given)]
+        return np.array(plan.inputs.question.names, dtype=object)[noise.randomize(given)]

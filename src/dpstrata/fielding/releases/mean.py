@@ -47,7 +47,7 @@ class MeanFielding(SumsFielding):
             sums.append(sum_of_steps(plan, name, reports[name], raw_steps))
             counts.append(len(reports[name]))
             progress(counts[-1])
-        answers = plan.inputs.answers
+        space = plan.inputs.space
         columns: dict[str, list[Any]] = {COLUMN: [], GROUP: [], MEAN: [], COUNT: []}
         start, step = scale_of_reports(plan, raw_steps)
 
@@ -63,7 +63,7 @@ class MeanFielding(SumsFielding):
             row(
                 each.column,
                 each.group,
-                float(answers.lower + answers.range * share),
+                float(space.lower + space.range * share),
                 int(m[each.strata].sum()),
             )
         named = {(each.column, each.group) for each in grids}

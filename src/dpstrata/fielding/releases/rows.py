@@ -43,8 +43,7 @@ class RowsFielding(Fielding):
         progress: Callable[[int], None],
     ) -> dict[str, list[Any]]:
         """Randomise rows where the office got raw ones, and shuffle them within strata."""
-        assert plan.inputs.questionnaire is not None
-        names = [question.name for question in plan.inputs.questionnaire]
+        names = [question.name for question in plan.inputs.questions]
         columns: dict[str, list[Any]] = {name: [] for name in (STRATUM, FORM, CELL, *names)}
         asked = {number: form_of(plan, number) for number in range(1, len(plan.forms) + 1)}
         written: dict[Row, dict[str, Any]] = {}  # far fewer than rows

@@ -100,7 +100,7 @@ def noised_sum(plan: Design, stratum: str, reports: Sequence[float], noise: int)
     raw_steps = 0 if layer is None else layer.steps  # raw answers always get noise
     start, step = scale_of_reports(plan, raw_steps)
     steps = sum_of_steps(plan, stratum, reports, raw_steps) + noise + _shift(layer)
-    return float(m * plan.inputs.answers.lower + plan.inputs.answers.range * (steps * step + m * start))
+    return float(m * plan.inputs.space.lower + plan.inputs.space.range * (steps * step + m * start))
 
 
 def sum_of_steps(plan: Design, stratum: str, reports: Sequence[float], raw_steps: int) -> int:
@@ -109,7 +109,7 @@ def sum_of_steps(plan: Design, stratum: str, reports: Sequence[float], raw_steps
         return 0
     if plan.inputs.release_form.device is None:
         values = check_answers(plan, stratum, reports)
-        steps = to_grid(plan.inputs.answers.shares(values), raw_steps)
+        steps = to_grid(plan.inputs.space.shares(values), raw_steps)
     else:
         require_invited(plan, stratum, len(reports))
         steps = steps_of_reports(plan, stratum, reports)
@@ -128,10 +128,10 @@ def steps_of_reports(plan: Design, stratum: str, reports: npt.ArrayLike) -> IntA
 
     Different outputs of a device are different numbers, so that nothing else leads to the same one.
     """
-    values, answers = np.asarray(reports, dtype=float), plan.inputs.answers
+    values, space = np.asarray(reports, dtype=float), plan.inputs.space
     noise = noise_at(plan, stratum)
-    outputs = noise.nearest(answers.shares(values))
-    known = np.abs(answers.at_shares(noise.shares(outputs)) - values) <= noise.slack * answers.range
+    outputs = noise.nearest(space.shares(values))
+    known = np.abs(space.at_shares(noise.shares(outputs)) - values) <= noise.slack * space.range
     if not known.all():
         raise InputError(
             f"reports must be answers noised for this design, got {int((~known).sum()):,} others in stratum "
@@ -143,7 +143,7 @@ def steps_of_reports(plan: Design, stratum: str, reports: npt.ArrayLike) -> IntA
 def reports_of_outputs(plan: Design, stratum: str, outputs: Sequence[int]) -> list[float]:
     """Write outputs as devices of a stratum report them: what :func:`steps_of_reports` reads again."""
     shares = noise_at(plan, stratum).shares(np.array(outputs, dtype=np.int64))
-    return [float(each) for each in plan.inputs.answers.at_shares(shares)]
+    return [float(each) for each in plan.inputs.space.at_shares(shares)]
 
 
 def _shift(noise: AdditiveGridNoise | None) -> float:

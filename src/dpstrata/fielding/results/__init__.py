@@ -22,10 +22,10 @@ _NAMES = "noised_names.NoisedNames"
 def reader_of(plan: Design) -> Reader:
     """Return the reader of what is published with a design."""
     alone, *rows = READERS[plan.inputs.release]
-    if plan.problem.forms is not None:
+    if plan.inputs.rows:
         (named,) = rows
     else:
-        named = alone if plan.inputs.answers.numbers else _NAMES
+        named = alone if plan.inputs.space.numbers else _NAMES
     module, name = named.split(".")
     kind: type[Reader] = getattr(import_module(f"{__name__}.{module}"), f"{name}Reader")
     return kind()

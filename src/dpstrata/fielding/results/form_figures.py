@@ -220,5 +220,4 @@ def _planned_spread(plan: Design, question: Question, levels: int) -> FloatArray
 
 
 def _place(plan: Design, question: Question) -> int:
-    assert plan.inputs.questionnaire is not None
-    return [each.name for each in plan.inputs.questionnaire].index(question.name)
+    return [each.name for each in plan.inputs.questions].index(question.name)

@@ -90,7 +90,7 @@ def estimate_from_figures(
     every = _read_figures(plan, counts, np.array([_number(means[rows[key]]) for key in wanted]))
     best = min(every, key=lambda each: float(each.shares**2 @ each.noise))
     own = [each for each in every if each.part.column is not None]
-    (question,), parts = plan.inputs.questions, [plan.partitions[0], *(each.part for each in own)]
+    question, parts = plan.inputs.question, [plan.partitions[0], *(each.part for each in own)]
     places = [Place(part.column or WHOLE, part.groups, part.codes) for part in parts]
     groupings = groupings_of(places, best.stand_ins.strata, invited=plan.sample_sizes, answered=counts)
     weights = (best.in_whole, *(each.groups for each in own))
@@ -204,7 +204,7 @@ def _cells(
         estimates=means[None],
         errors=np.sqrt(variances)[None],
         limits=stated,
-        largest_biases=plan.inputs.answers.range * borrowed[None],
+        largest_biases=plan.inputs.space.range * borrowed[None],
         safe=safe,
     )
 
@@ -213,16 +213,16 @@ def _limits(
     plan: Design, strata: StatedStrata, groups: Groups, means: FloatArray, noise: FloatArray
 ) -> tuple[Limits, Limits]:
     """Find intervals in the units of the answers: those that trust the stated spreads, and safe ones."""
-    answers = plan.inputs.answers
+    space = plan.inputs.space
     stated, safe = single_mean_limits(
         strata,
         groups,
-        answers.shares(means),
-        noise / answers.range**2,
+        space.shares(means),
+        noise / space.range**2,
         alpha=1.0 - plan.inputs.confidence,
-        shares=answers.values == 2,
+        shares=space.values == 2,
     )
-    within = answers.lower, answers.range
+    within = space.lower, space.range
     return stated.scaled(*within), safe.scaled(*within)
 
 

@@ -44,8 +44,9 @@ class NoisedNamesReader(Reader):
         """Count the categories of each stratum, and estimate from that."""
         strata, answers = columns
         rows = places(plan, strata)
-        found = plan.inputs.answers.checked(list(answers), where="the noised answers").astype(np.int64)
-        counts = np.zeros((len(plan.strata), len(plan.inputs.answers.names)), dtype=np.int64)
+        question = plan.inputs.question
+        found = question.of_kind.checked(question, list(answers), where="the noised answers").astype(np.int64)
+        counts = np.zeros((len(plan.strata), len(question.names)), dtype=np.int64)
         np.add.at(counts, (rows, found), 1)
         return estimate_shares(plan, counts)
 
@@ -55,9 +56,9 @@ class NoisedNamesReader(Reader):
 
         rows = count_names(data, stratum, answer)
         order = places(plan, [row[0] for row in rows])
-        allowed = plan.inputs.answers
-        found = allowed.checked([row[1] for row in rows], where="the noised answers").astype(np.int64)
-        counts = np.zeros((len(plan.strata), len(allowed.names)), dtype=np.int64)
+        question, names = plan.inputs.question, [row[1] for row in rows]
+        found = question.of_kind.checked(question, names, where="the noised answers").astype(np.int64)
+        counts = np.zeros((len(plan.strata), len(question.names)), dtype=np.int64)
         np.add.at(counts, (order, found), np.array([row[2] for row in rows], dtype=np.int64))
         return estimate_shares(plan, counts)
 
@@ -79,10 +80,10 @@ def estimate_shares(plan: Design, counts: IntArray) -> Results:
     """
     mechanism = plan.mechanism
     if not isinstance(mechanism, CategoryResponse):
-        raise InputError(f"shares are estimated from categories, got {plan.inputs.answers.described}.")
+        raise InputError(f"shares are estimated from categories, got {plan.inputs.space.described}.")
     answered = counts.sum(axis=1)
     require_counts(plan, answered)
-    (question,) = plan.inputs.questions
+    question = plan.inputs.question
     e, m = plan.local_epsilons, np.maximum(answered, 1)
     q, d = mechanism.chances(e)
     reported = counts.T / m

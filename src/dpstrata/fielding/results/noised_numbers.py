@@ -96,7 +96,7 @@ def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike, 
     --------
     >>> import dpstrata as dps
     >>> strata = dps.Strata([700, 900], names=["north", "south"])
-    >>> plan = dps.design(strata, epsilon=1, total=40, answers="binary", min_per_stratum=2)
+    >>> plan = dps.design(strata, epsilon=1, total=40, questions="yes_no", min_per_stratum=2)
     >>> names = [name for name, n in zip(strata.names, plan.sample_sizes) for _ in range(n)]
     >>> result = dps.estimate_means(plan, names, [dps.noise_answer(plan, name, 1) for name in names])
     >>> result[0].answered, [each.group for each in result.by("stratum")]
@@ -128,15 +128,15 @@ def estimate_from_moments(plan: Design, moments: Moments) -> Results:
             f"estimates from single answers need {option(OPTION, Microdata.name)}, got "
             f"{option(OPTION, plan.inputs.release_form.name)}."
         )
-    if not plan.inputs.answers.numbers:
+    if not plan.inputs.space.numbers:
         raise InputError(
-            f"means are estimated from numbers, got {plan.inputs.answers.described}. Use estimate."
+            f"means are estimated from numbers, got {plan.inputs.space.described}. Use estimate."
         )
     require_counts(plan, moments.counts)
     if not (np.all(np.isfinite(moments.means)) and np.all(np.isfinite(moments.squares))):
         raise InputError("noised answers must be numbers that can be added up, got larger ones.")
     noise = _noise_variances(plan, moments)
-    (question,) = plan.inputs.questions
+    question = plan.inputs.question
     figure = figure_from(plan, moments, noise, plan.sds**2, _limits_from(plan, moments), *levels_of(question))
     doubts = doubts_about(moments.counts, is_floored(moments, noise))
     return combine(plan, [QuestionFigures(question.name, [figure], doubts)], answered=moments.counts)
@@ -145,7 +145,7 @@ def estimate_from_moments(plan: Design, moments: Moments) -> Results:
 def _limits_from(plan: Design, moments: Moments) -> PartLimits:
     """Find intervals: of numbers, or of the share of one of two answers."""
     noise = _noise_variances(plan, moments)
-    if plan.inputs.answers.values == 2:
+    if plan.inputs.space.values == 2:
         return _limits_of_two(plan, moments, noise)
     return limits_of_means(
         plan,
@@ -164,10 +164,10 @@ def _spreads(moments: Moments, noise: FloatArray, stated: FloatArray) -> FloatAr
 
 def _limits_of_two(plan: Design, moments: Moments, noise: FloatArray) -> PartLimits:
     """Find intervals for the share of one of two answers, which are kept or flipped, or noised."""
-    shares, slope = plan.inputs.answers.shares(moments.means), np.ones(len(noise))
+    shares, slope = plan.inputs.space.shares(moments.means), np.ones(len(noise))
     if not plan.mechanism.additive:
         slope = 1.0 / np.array([plan.mechanism.debiasing(e) for e in plan.local_epsilons.tolist()])
-    added = noise / plan.inputs.answers.range**2 / np.maximum(moments.counts, 1)
+    added = noise / plan.inputs.space.range**2 / np.maximum(moments.counts, 1)
     return limits_of_shares(
         plan,
         shares,
@@ -244,11 +244,11 @@ def require_counts(plan: Design, counts: IntArray) -> None:
 def _noise_variances(plan: Design, moments: Moments) -> FloatArray:
     """Variance of the noise of one answer in each stratum; for piecewise noise estimated from the outputs."""
     if plan.mechanism.worst_case:
-        answers = plan.inputs.answers
-        middle, half = (answers.lower + answers.upper) / 2, answers.range / 2
+        space = plan.inputs.space
+        middle, half = (space.lower + space.upper) / 2, space.range / 2
         mean_square = ((moments.means - middle) / half) ** 2 + (
             moments.squares / np.maximum(moments.counts, 1) / half**2
         )
         estimated = plan.mechanism.estimated_variance(mean_square, plan.local_epsilons)
-        return read_only(np.maximum(estimated, 0.0) * answers.range**2)
+        return read_only(np.maximum(estimated, 0.0) * space.range**2)
     return read_only(plan.problem.terms.noise_variances(plan.sample_sizes.astype(float)))

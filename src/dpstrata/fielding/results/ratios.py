@@ -191,8 +191,7 @@ def _range(over: FloatArray, under: FloatArray) -> tuple[float, float]:
 def _named(plan: Design, forms: Sequence[FormCounts], named: FigureNamed) -> _Figure:
     """Find a figure, or say which there are."""
     name, answers = _pair(named)
-    questionnaire = plan.inputs.questionnaire
-    assert questionnaire is not None
+    questionnaire = plan.inputs.questions
     known: dict[str, tuple[Question, ...]] = {question.name: (question,) for question in questionnaire}
     for places in questionnaire.groups.values():
         group = tuple(questionnaire[place] for place in places)

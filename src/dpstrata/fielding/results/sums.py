@@ -105,8 +105,8 @@ def estimate_from_means(
     counts = answer_counts(plan, np.asarray(answers, dtype=float)[order])
     if not np.all(np.isfinite(values)):
         raise InputError("every noised sum must be a number.")
-    shown = plan.inputs.answers.values == 2  # the share of yes shows the spread, and other sums show none
-    parts, (question,) = _parts_of(plan, values, counts), plan.inputs.questions
+    shown = plan.inputs.space.values == 2  # the share of yes shows the spread, and other sums show none
+    parts, question = _parts_of(plan, values, counts), plan.inputs.question
     known = QuestionFigures(
         question.name,
         [Figure.of(plan, parts, _limits_from(plan, parts), *levels_of(question))],
@@ -133,22 +133,22 @@ def _parts_of(plan: Design, means: FloatArray, counts: IntArray) -> StratumParts
 
 def _limits_from(plan: Design, parts: StratumParts) -> PartLimits:
     """Find intervals: of the share of one of two answers, or of numbers."""
-    if plan.inputs.answers.values == 2:
+    if plan.inputs.space.values == 2:
         return _limits_of_two(plan, parts)
     return limits_of_means(plan, parts.means, parts.counts, spreads=parts.sampling, noise=parts.noise)
 
 
 def _limits_of_two(plan: Design, parts: StratumParts) -> PartLimits:
     """Find intervals for the share of one of two answers, which devices flip, noise, or leave as they are."""
-    answers, device, E = plan.inputs.answers, plan.inputs.release_form.device, plan.inputs.device_epsilon
+    space, device, E = plan.inputs.space, plan.inputs.release_form.device, plan.inputs.device_epsilon
     slope = 1.0 if device is None or E is None else 1.0 / device.debiasing(E)
     return limits_of_shares(
         plan,
-        answers.shares(parts.means),
+        space.shares(parts.means),
         parts.counts,
         floor=0.5 * (1.0 - slope),
         slope=slope,
-        noise=(parts.office if slope < 1.0 else parts.noise) / answers.range**2,
+        noise=(parts.office if slope < 1.0 else parts.noise) / space.range**2,
     )
 
 
@@ -158,12 +158,12 @@ def _spreads(plan: Design, means: FloatArray, counts: IntArray, noise: FloatArra
     An estimated share p̂ has the mean square p² + Var(p̂), so p̂(1 − p̂) is too small by Var(p̂); the noise in it
     is known, and added back.
     """
-    answers, sizes = plan.inputs.answers, plan.strata.sizes
-    if answers.values != 2:
+    question, space, sizes = plan.inputs.question, plan.inputs.space, plan.strata.sizes
+    if space.values != 2:
         return plan.sds**2
-    share = answers.shares(means)
-    spread = share * (1.0 - share) + noise / answers.range**2
+    share = space.shares(means)
+    spread = share * (1.0 - share) + noise / space.range**2
     several = counts > 1
-    spread = np.where(several, spread * counts / np.maximum(counts - 1, 1), plan.sds**2 / answers.range**2)
-    most = np.asarray(answers.largest_sd(sizes)) ** 2
-    return np.clip(spread * answers.range**2, 0.0, most)
+    spread = np.where(several, spread * counts / np.maximum(counts - 1, 1), plan.sds**2 / space.range**2)
+    most = question.of_kind.largest_sd(question, sizes) ** 2
+    return np.clip(spread * space.range**2, 0.0, most)

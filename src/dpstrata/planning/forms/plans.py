@@ -25,7 +25,6 @@ _ROUNDS = 40  # of the search for the shares of a budget
 
 def with_chosen_forms(strata: Strata, inputs: Inputs) -> Inputs:
     """Choose what was left open: the forms, the levels of numbers, shares of people, and tables."""
-    assert inputs.questionnaire is not None
     if are_chosen(inputs.forms):
         return inputs
     _require_few_rows(inputs)
@@ -40,8 +39,7 @@ def with_chosen_forms(strata: Strata, inputs: Inputs) -> Inputs:
 
 def _require_few_rows(inputs: Inputs) -> None:
     """Refuse questions that must be on one form, by what was asked for, and have too many rows together."""
-    questionnaire = inputs.questionnaire
-    assert questionnaire is not None
+    questionnaire = inputs.questions
     everyone = [question for question in questionnaire if question.everyone]
     groups = [[questionnaire[place] for place in group] for group in questionnaire.groups.values()]
     if inputs.forms == ONE:
@@ -87,8 +85,7 @@ def _search(problem: FormsProblem, inputs: Inputs) -> Forms:
     if isinstance(inputs.forms, str):
         groups = [range(len(problem.items))] if inputs.forms == ONE else None
         return choose_forms(problem, groups, overlap=not inputs.asks_by_question)[0]
-    assert inputs.questionnaire is not None
-    place = {question.name: i for i, question in enumerate(inputs.questionnaire)}
+    place = {question.name: i for i, question in enumerate(inputs.questions)}
     item_of = {place_: i for i, item in enumerate(problem.items) for place_ in item.questions}
     given = [
         sorted({item_of[place[name]] for name in form if place[name] in item_of})
@@ -105,8 +102,7 @@ def _require_kept_together(groups: list[list[int]], problem: FormsProblem, input
     for group in groups:
         for item in group:
             if item in seen:
-                assert inputs.questionnaire is not None
-                names = [inputs.questionnaire[j].name for j in problem.items[item].questions]
+                names = [inputs.questions[j].name for j in problem.items[item].questions]
                 raise InputError(
                     f"questions that are kept together must be on one form of {option('forms')}, got "
                     f"{', '.join(map(repr, names))} on several."
@@ -119,8 +115,7 @@ def _require_kept_together(groups: list[list[int]], problem: FormsProblem, input
 
 def _form_plan(problem: FormsProblem, form: Form, inputs: Inputs, typical: _Typical) -> FormPlan:
     """Write a form down, with the tables that have the least noise at a typical budget."""
-    questionnaire = inputs.questionnaire
-    assert questionnaire is not None
+    questionnaire = inputs.questions
     levels = problem.levels(form)
     places = sorted(levels)
     names = tuple(questionnaire[place].name for place in places)

@@ -100,8 +100,7 @@ class _Prices:
         j = int(np.argmax(missed))
         if missed[j] <= 1.0:
             return
-        assert self.inputs.questionnaire is not None
-        question = self.inputs.questionnaire[j]
+        question = self.inputs.questions[j]
         column, goal, wanted = "target_se", "standard error", question.target_se
         reached = question.range * float(np.sqrt(missed[j] * self.targets[j]))
         if wanted is None:

@@ -225,7 +225,7 @@ def _minimised(plan: Design) -> str:
         return "typical standard error, as a share of the range"
     if plan.inputs.objective != "mean":
         return "objective"
-    numbers = plan.inputs.answers.numbers
+    numbers = plan.inputs.space.numbers
     return "standard error of the estimated mean" if numbers else "largest standard error of a share"
 
 

@@ -17,9 +17,10 @@ from dpstrata.present.charts.allocations import allocation_chart
 from dpstrata.present.charts.chart import SCHEMA, Chart
 from dpstrata.present.charts.parts import COLOURS, CONFIG, MOST_BARS, lines, summary_of
 from dpstrata.present.charts.questions import questions_chart
-from dpstrata.privacy.answers.base import Answers
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism
+from dpstrata.survey.questionnaires.shorthand import Questions, read_questions
 from dpstrata.words.estimates import names_of, what_is_estimated
 
 if TYPE_CHECKING:
@@ -107,30 +108,31 @@ def sweep_chart(rows: Sequence[dict[str, Any]]) -> Chart:
     )
 
 
-def noise_chart(answers: Answers) -> Chart:
+def noise_chart(questions: Questions) -> Chart:
     """Draw the noise variance of one answer against its local budget, for every mechanism that fits.
 
     A mechanism has the same colour and dash for all kinds of answers.
 
     Parameters
     ----------
-    answers : Answers
-        What can be answered.
+    questions : Question or shorthand
+        What is asked: one question.
 
     Examples
     --------
-    >>> from dpstrata import Answers
-    >>> noise_chart(Answers(0, 1, 1)).spec["encoding"]["x"]["title"]
+    >>> noise_chart("yes_no").spec["encoding"]["x"]["title"]
     'local epsilon of one answer'
     """
+    (question,) = read_questions(questions)
+    space = question.space
     budgets = np.exp(np.linspace(math.log(0.5), math.log(10.0), 60))
     fitting = {
         place: mechanism
         for place, name in enumerate(MECHANISMS)
-        if (mechanism := _fitting(name, answers)) is not None
+        if (mechanism := _fitting(name, space)) is not None
     }
     rows = [
-        {"e": float(e), "variance": float(v) / answers.range**2, "mechanism": mechanism.title}
+        {"e": float(e), "variance": float(v) / space.range**2, "mechanism": mechanism.title}
         for mechanism in fitting.values()
         for e, v in zip(budgets, mechanism.variance(budgets), strict=True)
     ]
@@ -140,16 +142,16 @@ def noise_chart(answers: Answers) -> Chart:
         y=("variance", "noise variance, in squared ranges"),
         series=("mechanism", "mechanism"),
         title="How much noise one answer needs",
-        subtitle=f"Answers: {answers.described}",
+        subtitle=f"Answers: {space.described}",
         log_y=True,
         looks={mechanism.title: place for place, mechanism in fitting.items()},
     )
 
 
-def _fitting(name: str, answers: Answers) -> Mechanism | None:
+def _fitting(name: str, space: AnswerSpace) -> Mechanism | None:
     """Return the mechanism if it fits such answers and a promise of epsilon alone."""
     try:
-        mechanism = get_mechanism(name, answers)
+        mechanism = get_mechanism(name, space)
     except InputError:
         return None
     return None if mechanism.needs_delta else mechanism

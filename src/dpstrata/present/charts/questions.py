@@ -43,7 +43,7 @@ def questions_chart(plan: Design) -> Chart:
     --------
     >>> import dpstrata as dps
     >>> questions = dps.Questionnaire([dps.Question("smokes", "yes_no"), dps.Question("votes", "yes_no")])
-    >>> plan = dps.design(dps.Strata([700, 900]), questionnaire=questions, epsilon=1, device_epsilon=4,
+    >>> plan = dps.design(dps.Strata([700, 900]), questions=questions, epsilon=1, device_epsilon=4,
     ...                   release="sums", at_most=90)
     >>> chart = questions_chart(plan)
     >>> [layer["mark"]["type"] for layer in chart.spec["layer"]]
@@ -87,11 +87,11 @@ def _axis(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _rows(plan: Design) -> list[dict[str, Any]]:
     """Make a row for each question and figure, in the order of the forms; what is 0 is left out."""
-    if plan.inputs.questionnaire is None:
+    if not plan.inputs.rows:
         raise InputError("a chart of questions requires the design of a questionnaire.")
-    ranges = {question.name: question.range for question in plan.inputs.questionnaire}
+    ranges = {question.name: question.range for question in plan.inputs.questions}
     designed = {question.name: question for question in plan.questions}
-    everyone = {question.name for question in plan.inputs.questionnaire if question.everyone}
+    everyone = {question.name for question in plan.inputs.questions if question.everyone}
     places = [(name, "all forms") for name in designed if name in everyone]
     places += [
         (name, f"form {number}")

@@ -70,7 +70,7 @@ def _by_question(plan: Design, result: Results) -> Iterator[tuple[str, _Split, _
         for each in plan.questions
     ]
     if not planned:  # a single question, which needs no name
-        (question,) = plan.inputs.questions
+        question = plan.inputs.question
         designs = [(wave.weight, wave.design) for wave in result.waves] or [(1.0, plan)]
         planned = [(question.name, question.of_kind.estimated, _planned(designs))]
     for name, called, split in planned:

@@ -10,12 +10,14 @@ from unicodedata import bidirectional
 
 from dpstrata.designs.record import Design
 from dpstrata.files.writing import plain_cell
-from dpstrata.privacy.answers.base import Answers
 from dpstrata.survey.forms import names_on
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import RECORDED
+from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
+from dpstrata.survey.questionnaires.questionnaire import Questionnaire
+from dpstrata.survey.questionnaires.shorthand import shorthand_of
 from dpstrata.survey.targets import PrecisionTarget
-from dpstrata.words.numbers import plain_number
+from dpstrata.words.numbers import plain_number, read_number
 
 MOST_INLINE = 40
 QUESTIONS_FILE = "questions.csv"
@@ -78,13 +80,16 @@ def given_options(inputs: Inputs, *, best: bool = False) -> dict[str, Any]:
         name: value
         for name, each in RECORDED.items()
         if (value := getattr(inputs, name)) != each.default
-        and not (name == "answers" and inputs.default_answers)
+        and not (name == "questions" and (inputs.default_questions or in_file(inputs)))
     }
-    if best or inputs.questionnaire is not None:
+    if best or inputs.rows:
         options.pop("mechanism", None)  # the default
-    if inputs.questionnaire is not None:
-        options.pop("answers", None)  # each question has its own
     return options
+
+
+def in_file(inputs: Inputs) -> bool:
+    """Whether the questions are read from a file: there are several, or more to say than a shorthand does."""
+    return inputs.rows or (not inputs.default_questions and shorthand_of(inputs.questions) is None)
 
 
 def python_code(plan: Design, *, strata: str = "strata.csv", out: str | None = "design.json") -> str:
@@ -158,8 +163,9 @@ def command_line(plan: Design, *, strata: str = "strata.csv", out: str | None = 
             words += [f"--domains={text}" for text in _domains(value)]
         else:
             words.append(f"--{flag}={_option(value)}")
-    if plan.inputs.questionnaire is not None:
-        words.append(f"--questionnaire={QUESTIONS_FILE}")
+    if in_file(plan.inputs):
+        words.append(f"--questions={QUESTIONS_FILE}")
+    if plan.inputs.rows:
         words += [f"--spreads={SPREADS_FILE}"] if plan.inputs.spreads is not None else []
         words.append(f"--forms={'|'.join(','.join(form) for form in names_on(plan.inputs.forms))}")
     return shlex.join([*words, *save])
@@ -179,45 +185,27 @@ def _program(make_strata: str, plan: Design, out: str | None) -> str:
     if plan.waves is not None and not plan.waves.first:
         return "\n".join([_MAIN_WAVE, *save])
     function = "design" if plan.waves is None else "pilot"
+    inputs = plan.inputs
     given = [f"{name}={_literal(value)}" for name, value in _arguments(plan).items()]
-    arguments = ", ".join(["strata", *given])
-    if plan.inputs.questionnaire is not None:
-        return _questionnaire_program(make_strata, plan, given, save)
-    return "\n".join(
-        ["import dpstrata as dps", "", make_strata, f"plan = dps.{function}({arguments})", *save]
-    )
-
-
-def _questionnaire_program(make_strata: str, plan: Design, given: list[str], save: list[str]) -> str:
-    """Write the Python that designs a questionnaire from its files, with the forms that it has."""
-    known = plan.inputs.spreads is not None
-    forms = "".join(f"        {_literal(form)},\n" for form in names_on(plan.inputs.forms))
-    lines = [
-        "import dpstrata as dps",
-        "",
-        make_strata,
-        f"questionnaire = dps.Questionnaire.from_file({_quoted(QUESTIONS_FILE)})",
-        *(
-            [f"spreads = dps.Spreads.from_file({_quoted(SPREADS_FILE)}, strata, questionnaire)"]
-            if known
-            else []
-        ),
-        "plan = dps.design(",
-        "    strata,",
-        "    questionnaire=questionnaire,",
-        *(["    spreads=spreads,"] if known else []),
-        f"    forms=[\n{forms}    ],",
-        *(f"    {argument}," for argument in given),
-        ")",
-    ]
-    return "\n".join([*lines, *save])
+    lines = ["import dpstrata as dps", "", make_strata]
+    if in_file(inputs):
+        lines.append(f"questions = dps.Questionnaire.from_file({_quoted(QUESTIONS_FILE)})")
+        given.insert(0, "questions=questions")
+    if inputs.spreads is not None:
+        lines.append(f"spreads = dps.Spreads.from_file({_quoted(SPREADS_FILE)}, strata, questions)")
+        given.insert(1, "spreads=spreads")
+    if not inputs.rows:
+        return "\n".join([*lines, f"plan = dps.{function}({', '.join(['strata', *given])})", *save])
+    forms = "".join(f"        {_literal(form)},\n" for form in names_on(inputs.forms))
+    arguments = ["strata", *given, f"forms=[\n{forms}    ]"]
+    return "\n".join([*lines, "plan = dps.design(", *(f"    {each}," for each in arguments), ")", *save])
 
 
 def _literal(value: Any) -> str:
     """Write a value as Python; numbers with all their digits."""
     match value:
-        case Answers():
-            return value.code
+        case Questionnaire():
+            return _questions(str(shorthand_of(value)))
         case PrecisionTarget():
             return f"dps.{type(value).__name__}({plain_number(value.value)})"
         case str():
@@ -231,6 +219,14 @@ def _literal(value: Any) -> str:
     return repr(value)
 
 
+def _questions(shorthand: str) -> str:
+    """Write the shorthand of a question as Python does: a word, a list of names or numbers."""
+    names = shorthand.split(SEPARATOR)
+    if SEPARATOR in shorthand:  # a list of numbers would be a range
+        return _quoted(shorthand) if all(read_number(name) is not None for name in names) else _literal(names)
+    return f"({', '.join(shorthand.split(':'))})" if ":" in shorthand else _quoted(shorthand)
+
+
 def _quoted(text: str) -> str:
     """Write a text as Python in double quotes; nothing in it can hide, change its place or break the line."""
     if text.isprintable() and not any(bidirectional(character) in _RIGHT_TO_LEFT for character in text):
@@ -242,8 +238,8 @@ def _quoted(text: str) -> str:
 
 def _option(value: Any) -> str:
     match value:
-        case Answers():
-            return value.text
+        case Questionnaire():
+            return str(shorthand_of(value))
         case float():
             return plain_number(value)
     return str(value)

@@ -238,8 +238,7 @@ def _respondents(plan: Design) -> str:
     reason = why_no_consent(plan)
     if reason is not None:
         return paragraphs([reason])
-    asked = plan.inputs.questionnaire
-    languages = [each for each in asked.languages if each] if asked is not None else []
+    languages = [each for each in plan.inputs.questions.languages if each]
     written = [each for each in languages if has_texts(each)] or [ENGLISH]
     missing = ", ".join(each for each in languages if not has_texts(each))
     where = (
@@ -311,7 +310,7 @@ def _made_again(plan: Design) -> str:
     )
     files = (
         "The questions are read from questions.csv, and what is known of the answers from spreads.csv. The "
-        "design document holds both: plan.inputs.questionnaire.to_file and "
+        "design document holds both: plan.inputs.questions.to_file and "
         "plan.inputs.spreads_in(plan.strata).to_file write them again."
     )
     return "".join(

@@ -112,7 +112,7 @@ def _table_in_words(plan: Design, levels: dict[str, int], each: Table) -> str:
         cells = math.prod(levels[name] for name in each.questions)
         return f"{' × '.join(each.questions)}: the counts of all {cells:,} combinations"
     (name,) = each.questions
-    question = next(one for one in plan.inputs.questionnaire or () if one.name == name)
+    question = next(one for one in plan.inputs.questions if one.name == name)
     return f"{name}: {question.of_kind.table_in_words(levels[name])}"
 
 

@@ -92,7 +92,7 @@ def _noise_asked_for(plan: Design) -> str:
 
 
 def _answers_asked_for(plan: Design) -> str:
-    return f"{plan.inputs.answers}{', others are clipped to it' if plan.inputs.clip else ''}"
+    return f"{plan.inputs.question.answers}{', others are clipped to it' if plan.inputs.clip else ''}"
 
 
 def allocation_table(plan: Design) -> TextTable:
@@ -159,7 +159,7 @@ def _allowed(inputs: Inputs) -> str:
     """Say which answers there can be."""
     if inputs.clip:
         return f"are {inputs.clipping}"
-    return f"are one of {inputs.answers}" if inputs.answers.names else f"lie in {inputs.answers}"
+    return f"are {inputs.question.answers}"
 
 
 def noise_in_words(plan: Design) -> str:

@@ -34,9 +34,9 @@ OBJECTIVES_OF_SHARES = {
 
 def minimised_in_words(inputs: Inputs) -> str:
     """Name what is made as small as possible."""
-    if inputs.questionnaire is not None:
+    if inputs.rows:
         return "the average variance of the questions, in squared ranges and weighted by importance,"
-    return (OBJECTIVES if inputs.answers.numbers else OBJECTIVES_OF_SHARES)[inputs.objective]
+    return (OBJECTIVES if inputs.space.numbers else OBJECTIVES_OF_SHARES)[inputs.objective]
 
 
 def headline(plan: Design) -> str:
@@ -78,7 +78,7 @@ def measure_in_words(plan: Design) -> str:
     if plan.standard_error is None:
         return f"an objective ({plan.inputs.objective}) of {three_digits(plan.variance)}"
     error, of = plan.inputs.precision_in_words
-    said = f" for {of}" if not plan.inputs.answers.numbers else ""
+    said = f" for {of}" if not plan.inputs.space.numbers else ""
     said = f" for the {plan.inputs.mean_in_words}" if plan.inputs.clip else said
     return f"{error} {three_digits(plan.standard_error)}{said}"
 
@@ -202,7 +202,7 @@ def influence_in_words(plan: Design) -> str:
     Examples
     --------
     >>> import dpstrata as dps
-    >>> options = {"answers": "binary", "mechanism": "randomized_response", "total": 100}
+    >>> options = {"questions": "yes_no", "mechanism": "randomized_response", "total": 100}
     >>> print(influence_in_words(dps.design(dps.Strata([700, 300]), epsilon=1, **options)))
     Whatever one person sends, the result of a stratum shifts by at most 3.8% of the range of the answers, range/(m(1 − ρ)) with m answers of which a share ρ is replaced: in stratum '2' with 30 answers. Someone who merely answers untruthfully shifts it by at most 3.4%.
     """  # noqa: E501 - the sentences are shown whole

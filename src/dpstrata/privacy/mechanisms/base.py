@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray
-from dpstrata.privacy.answers.base import Answers
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms.grid import GridNoise, fineness
 from dpstrata.privacy.mechanisms.kernels import Point, Step, point
 
@@ -34,8 +34,8 @@ class Mechanism(ABC):
 
     Parameters
     ----------
-    answers : Answers
-        What can be answered; :class:`~dpstrata.Answers` says what a mechanism may ask of it.
+    space : AnswerSpace
+        What can be answered; numbers between two ends, on a grid or not, or names.
 
     Raises
     ------
@@ -64,11 +64,11 @@ class Mechanism(ABC):
     constant_remainder: float | None = None
     """The remainder, where it does not depend on the budget; then closed forms hold."""
 
-    def __init__(self, answers: Answers) -> None:
-        self.answers = answers
-        if self.numbers and not answers.numbers:
+    def __init__(self, space: AnswerSpace) -> None:
+        self.space = space
+        if self.numbers and not space.numbers:
             raise InputError(
-                f"{self.title} noise protects numbers, got {answers.described} of {option('answers')}. Use "
+                f"{self.title} noise protects numbers, got {space.described} of {option('questions')}. Use "
                 f"{option('mechanism', 'category_response')} or {option('mechanism', 'best')}."
             )
         self.check()
@@ -76,7 +76,7 @@ class Mechanism(ABC):
     @property
     def answer_range(self) -> float:
         """R, in whose square all variances are counted."""
-        return self.answers.range
+        return self.space.range
 
     def prepare(self, epsilon: float, delta: float) -> None:  # noqa: B027 - most need not know
         """Fit the mechanism to the central promise, before anything else is asked of it."""
@@ -240,9 +240,9 @@ class Mechanism(ABC):
 
         Examples
         --------
-        >>> from dpstrata import Answers
+        >>> from dpstrata.privacy.answer_space import AnswerSpace
         >>> from dpstrata.privacy.mechanisms.registry import get_mechanism
-        >>> round(float(get_mechanism("laplace", Answers(0, 1)).variance(5.153)), 4)
+        >>> round(float(get_mechanism("laplace", AnswerSpace(0, 1)).variance(5.153)), 4)
         0.0753
         """
         e = np.asarray(local_epsilon, dtype=float)
@@ -251,7 +251,7 @@ class Mechanism(ABC):
         return self.variance_at(point(np.atleast_1d(e))).reshape(e.shape)
 
     def __repr__(self) -> str:
-        return f"<{self.title} for answers in {self.answers}>"
+        return f"<{self.title} for answers in {self.space}>"
 
 
 class NoRemainder(Mechanism):

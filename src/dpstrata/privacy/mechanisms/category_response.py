@@ -36,12 +36,12 @@ class CategoryResponse(NoRemainder):
 
     def check(self) -> None:
         """Require categories."""
-        if self.answers.values is None or self.answers.numbers:
+        if self.space.values is None or self.space.numbers:
             raise InputError(
-                f"K-ary randomized response protects categories, got {self.answers.described}. Name them, as "
-                f"in {option('answers', 'rent|own|other')}, or use another mechanism."
+                f"K-ary randomized response protects categories, got {self.space.described}. Name them, as "
+                f"in {option('questions', 'rent|own|other')}, or use another mechanism."
             )
-        self._k = k = self.answers.values
+        self._k = k = self.space.values
         self.square, self.linear = k * (k - 1) / 2, k - 1.0
 
     def in_words(self, what: str) -> str:

@@ -68,11 +68,11 @@ class Cells(Mechanism):
 
     def check(self) -> None:
         """Require a scale of 3 to 21 points."""
-        steps = self.answers.steps
+        steps = self.space.steps
         if steps is None or not FEWEST <= steps + 1 <= MOST:
             raise InputError(
                 f"Cells protect answers on a scale of {FEWEST} to {MOST} points, got "
-                f"{self.answers.described}. Give the step, as in {option('answers', '1:5:1')}, or use "
+                f"{self.space.described}. Give the step, as in {option('questions', '1:5:1')}, or use "
                 "another mechanism."
             )
         self._steps: int = steps

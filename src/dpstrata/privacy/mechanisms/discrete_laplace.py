@@ -26,12 +26,12 @@ class DiscreteLaplace(Mechanism):
 
     def check(self) -> None:
         """Require a grid."""
-        if self.answers.steps is None:
+        if self.space.steps is None:
             raise InputError(
-                f"Discrete Laplace protects answers on a grid, got {self.answers.described}. Give the step "
-                f"of the grid too, as in {option('answers', '0:100:1')}, or use another mechanism."
+                f"Discrete Laplace protects answers on a grid, got {self.space.described}. Give the step "
+                f"of the grid too, as in {option('questions', '0:100:1')}, or use another mechanism."
             )
-        self._steps = self.answers.steps
+        self._steps = self.space.steps
         if self._steps == 1:
             self.constant_remainder = 0.0
         else:

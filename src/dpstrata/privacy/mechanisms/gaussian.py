@@ -21,7 +21,7 @@ import numpy as np
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy import randomness
-from dpstrata.privacy.answers.base import Answers
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, fineness
@@ -166,7 +166,7 @@ class ConstantGaussian(Mechanism):
 
     Parameters
     ----------
-    answers : Answers
+    space : AnswerSpace
         What can be answered.
     sigma : float
         Standard deviation of the noise of one answer, in ranges.
@@ -176,8 +176,8 @@ class ConstantGaussian(Mechanism):
     title = "Gaussian"
     square = linear = 0.0
 
-    def __init__(self, answers: Answers, sigma: float) -> None:
-        super().__init__(answers)
+    def __init__(self, space: AnswerSpace, sigma: float) -> None:
+        super().__init__(space)
         self.sigma = sigma
         self.constant_remainder = sigma * sigma
 

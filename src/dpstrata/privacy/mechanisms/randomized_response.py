@@ -26,10 +26,10 @@ class RandomizedResponse(NoRemainder):
 
     def check(self) -> None:
         """Require two values."""
-        if self.answers.values != 2:
+        if self.space.values != 2:
             raise InputError(
-                f"Randomized response protects answers of two values, got {self.answers.described}. "
-                f"Use {option('answers', 'binary')}, a grid of one step, or another mechanism."
+                f"Randomized response protects answers of two values, got {self.space.described}. "
+                f"Use {option('questions', 'yes_no')}, a grid of one step, or another mechanism."
             )
 
     def never_worse_than(self, least: float, most: float) -> frozenset[str]:

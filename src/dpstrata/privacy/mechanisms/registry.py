@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dpstrata.errors import InputError
 
 if TYPE_CHECKING:
-    from dpstrata.privacy.answers.base import Answers
+    from dpstrata.privacy.answer_space import AnswerSpace
     from dpstrata.privacy.mechanisms.base import Mechanism
 
 # name: the class, in the module of the same name in ``mechanisms/``
@@ -26,7 +26,7 @@ MECHANISMS = {
 }
 
 
-def get_mechanism(name: str, answers: Answers) -> Mechanism:
+def get_mechanism(name: str, space: AnswerSpace) -> Mechanism:
     """Return the mechanism called ``name`` for such answers.
 
     Raises
@@ -36,7 +36,7 @@ def get_mechanism(name: str, answers: Answers) -> Mechanism:
     """
     if name not in MECHANISMS:
         raise InputError.must("mechanism", f"be one of {', '.join(MECHANISMS)}", name)
-    return mechanism_class(name)(answers)
+    return mechanism_class(name)(space)
 
 
 def mechanism_class(name: str) -> type[Mechanism]:

@@ -64,7 +64,7 @@ class Sine(Mechanism):
     def never_worse_than(self, least: float, most: float) -> frozenset[str]:
         """Whatever else protects more than two values; see ``docs/explanation/least-noise.md``."""
         worse = {"laplace", "tulap", "staircase", "piecewise"}
-        if self.answers.values != 2:
+        if self.space.values != 2:
             worse.add("discrete_laplace")
         return frozenset(worse)
 

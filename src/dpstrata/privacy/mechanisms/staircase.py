@@ -44,7 +44,7 @@ class Staircase(Mechanism):
     def never_worse_than(self, least: float, most: float) -> frozenset[str]:
         """Laplace and TuLap; discrete Laplace from two steps on; piecewise for large budgets."""
         worse = {"laplace", "tulap"}
-        if self.answers.steps != 1:
+        if self.space.steps != 1:
             worse.add("discrete_laplace")
         if least >= BETTER_FROM:
             worse.add("piecewise")

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from dpstrata.numerics.arrays import FloatArray
-from dpstrata.privacy.answers.base import parse_answers
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism, NoRemainder
 from dpstrata.privacy.mechanisms.kernels import Point, Step
 
-_UNIT = parse_answers((0, 1))  # every question is counted in units of its own range
+_UNIT = AnswerSpace()  # every question is counted in units of its own range
 
 
 class TableNoise(Mechanism):

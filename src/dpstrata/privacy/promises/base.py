@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Protocol
 
 from dpstrata.numerics.arrays import FloatArray
-from dpstrata.privacy.answers.base import Answers
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.promises import Spent
 from dpstrata.words.numbers import plain_number, round_up
@@ -81,14 +81,14 @@ class Promise(ABC):
         """Refuse other options that do not go with it."""
 
     @abstractmethod
-    def fitted(self, mechanism: str, answers: Answers) -> Mechanism:
+    def fitted(self, mechanism: str, space: AnswerSpace) -> Mechanism:
         """Return what noises an answer so that it keeps the promise.
 
         Parameters
         ----------
         mechanism : str
             Its name.
-        answers : Answers
+        space : AnswerSpace
             What can be answered.
         """
 

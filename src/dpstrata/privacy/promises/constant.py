@@ -8,7 +8,7 @@ from statistics import NormalDist
 from typing import ClassVar
 
 from dpstrata.errors import InputError, option
-from dpstrata.privacy.answers.base import Answers
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.gaussian import ConstantGaussian
 from dpstrata.privacy.promises.base import FALSE_ALARMS, Promise, Seen, power_in_words
@@ -58,9 +58,9 @@ class ConstantNoise(Promise):
                 value=cap,
             )
 
-    def fitted(self, mechanism: str, answers: Answers) -> Mechanism:
+    def fitted(self, mechanism: str, space: AnswerSpace) -> Mechanism:
         """Return Gaussian noise."""
-        return ConstantGaussian(answers, 1.0 / self.mu)
+        return ConstantGaussian(space, 1.0 / self.mu)
 
     def in_all_in_words(self, on_deviations: float) -> str:
         """Say no sum."""

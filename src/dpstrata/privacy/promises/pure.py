@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray
-from dpstrata.privacy.answers.base import Answers
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.privacy.promises.base import Promise, Seen
@@ -66,9 +66,9 @@ class PureEpsilon(Promise):
         """Return the same in mpmath."""
         return mp.expm1(mp.mpf(self.epsilon))
 
-    def fitted(self, mechanism: str, answers: Answers) -> Mechanism:
+    def fitted(self, mechanism: str, space: AnswerSpace) -> Mechanism:
         """Return the mechanism of that name."""
-        noise = get_mechanism(mechanism, answers)
+        noise = get_mechanism(mechanism, space)
         if (self._delta > 0) != noise.needs_delta:
             named = option("mechanism", mechanism)
             raise InputError(

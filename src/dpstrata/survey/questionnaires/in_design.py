@@ -1,4 +1,4 @@
-"""What a questionnaire requires of the other options of a design, and how its spreads are recorded."""
+"""What questions require of the other options of a design, and how their spreads are recorded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.identity import Same
-from dpstrata.survey.forms import are_chosen, as_forms, names_on, require_complete, require_partition
+from dpstrata.privacy.mechanisms.category_response import CategoryResponse
+from dpstrata.survey.forms import AUTO, are_chosen, as_forms, names_on, require_complete, require_partition
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.questionnaires.spreads import Spreads
 
@@ -24,7 +25,6 @@ Told: TypeAlias = Mapping[str, Mapping[str, list[Any]]]
 ROWS = "randomized_response"  # what happens to a row, and the name of the noise in documents
 # options that speak of one question, and what they are where nobody gave them
 _OF_ONE_QUESTION: dict[str, Any] = {
-    "answers": None,
     "target_se": None,
     "target_margin": None,
     "target_cv": None,
@@ -35,66 +35,83 @@ _OF_ONE_QUESTION: dict[str, Any] = {
     "objective": "mean",
 }
 _INSTEAD = {
-    "answers": "each question says what can be answered",
     "target_se": "give each question its own target_se (in an XLSForm: dp_target)",
     "target_margin": "give each question its own target_margin",
 }
 
 
-def take_questionnaire(inputs: Inputs) -> None:
-    """Check that the other options go with a questionnaire, and fill in those that follow from it."""
-    put = object.__setattr__
-    questionnaire: object = inputs.questionnaire
-    if not isinstance(questionnaire, Questionnaire):
-        raise InputError.must("questionnaire", "be a Questionnaire", type(questionnaire).__name__)
-    recorded = inputs.mechanism == ROWS  # a document has what was filled in
-    for name, default in _OF_ONE_QUESTION.items():
-        if getattr(inputs, name) != default and not (recorded and name == "answers"):
-            instead = f"; {_INSTEAD[name]}" if name in _INSTEAD else ""
+def are_rows(inputs: Inputs) -> bool:
+    """Whether a person's answers are randomised together, as a row on a form."""
+    # one category is counted as rows are
+    counted = inputs.release == "sums" and inputs.questions[0].names and inputs.device_epsilon is not None
+    given = inputs.forms != AUTO or inputs.spreads is not None
+    return len(inputs.questions) > 1 or given or bool(counted)
+
+
+def take_targets(inputs: Inputs) -> None:
+    """Make the target of the only question that of the survey, so that it is stated once."""
+    put, question = object.__setattr__, inputs.questions[0]
+    for name in ("target_se", "target_margin"):
+        wanted, stated = getattr(question, name), getattr(inputs, name)
+        if wanted is not None and stated not in (None, wanted):
             raise InputError(
-                f"{option(name)} is for a single question and cannot be used with "
-                f"{option('questionnaire')}{instead}.",
+                f"{option(name)} is {stated:g}, and the question {question.name!r} has a target of "
+                f"{wanted:g}; remove one of them.",
                 argument=name,
             )
-    if inputs.mechanism not in ("best", ROWS):
+        if wanted is not None:
+            put(inputs, name, wanted)
+    put(inputs, "questions", inputs.questions.without_targets())
+
+
+def take_rows(inputs: Inputs) -> None:
+    """Check that the other options go with rows, and fill in those that follow."""
+    put = object.__setattr__
+    for name, default in _OF_ONE_QUESTION.items():
+        if getattr(inputs, name) != default:
+            instead = f"; {_INSTEAD[name]}" if name in _INSTEAD else ""
+            raise InputError(
+                f"{option(name)} is for a single question and cannot be used with several{instead}.",
+                argument=name,
+            )
+    alone = len(inputs.questions) == 1 and inputs.mechanism == CategoryResponse.name  # which is the same
+    if not alone and inputs.mechanism not in ("best", ROWS):
         raise InputError(
-            f"{option('questionnaire')} always uses randomized response on whole rows; remove "
+            "several questions are always randomised together, by randomized response on whole rows; remove "
             f"{option('mechanism')}.",
             argument="mechanism",
         )
     _require_release(inputs)
     put(inputs, "mechanism", ROWS)
-    put(inputs, "answers", "binary")
     put(inputs, "forms", as_forms(inputs.forms))
-    names = [question.name for question in questionnaire]
+    names = [question.name for question in inputs.questions]
     if not isinstance(inputs.forms, str):
-        everyone = [question.name for question in questionnaire if question.everyone]
+        everyone = [question.name for question in inputs.questions if question.everyone]
         chosen = are_chosen(inputs.forms)
         require_partition(names_on(inputs.forms), names, everyone, overlap=chosen)
     if are_chosen(inputs.forms):
-        require_complete(inputs.forms, list(questionnaire), tables=inputs.release == "sums")
+        require_complete(inputs.forms, list(inputs.questions), tables=inputs.release == "sums")
 
 
 def _require_release(inputs: Inputs) -> None:
     """Refuse releases and promises that forms are not proven for."""
-    questionnaire = option("questionnaire")
     if inputs.epsilon is None or inputs.delta or inputs.zcdp is not None or inputs.gdp is not None:
-        raise InputError(f"{questionnaire} supports pure epsilon only; remove delta, zcdp or gdp.")
+        raise InputError("several questions support pure epsilon only; remove delta, zcdp or gdp.")
     if inputs.release == "mean":
         raise InputError(
-            f"{questionnaire} publishes rows or tables; use {option('release', 'sums')} or "
+            f"several questions are published as rows or tables; use {option('release', 'sums')} or "
             f"{option('release', 'microdata')} instead of {option('release', 'mean')}.",
             argument="release",
         )
     if inputs.release == "microdata" and inputs.device_epsilon is not None:
         raise InputError(
-            f"{questionnaire} with {option('release', 'microdata')} takes the device budget from the "
+            f"with several questions, {option('release', 'microdata')} takes the device budget from the "
             f"sample sizes; remove {option('device_epsilon')}, or use {option('release', 'sums')}.",
             argument="device_epsilon",
         )
     if inputs.release == "sums" and inputs.device_epsilon is None:
         raise InputError(
-            f"{questionnaire} randomises rows on devices, so {option('release', 'sums')} requires "
+            f"rows are randomised on devices, so {option('release', 'sums')} requires "
             f"{option('device_epsilon')}.",
             argument="device_epsilon",
         )

@@ -14,9 +14,9 @@ from dpstrata.errors import QuestionnaireError
 from dpstrata.files.cells import text_of
 from dpstrata.files.columns import Columns, Finding, is_missing, require_none
 from dpstrata.files.tables import Table
-from dpstrata.privacy.answers.base import parse_answers
 from dpstrata.survey.questionnaires.kinds.base import OR_BLANK
 from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
+from dpstrata.survey.questionnaires.kinds.yes_no import read_yes_no
 from dpstrata.survey.questionnaires.question_checks import NUMBERS, find_among, read_question
 from dpstrata.survey.questionnaires.translation import Translation
 
@@ -182,10 +182,10 @@ def _listed(text: str) -> list[str]:
 
 def read_switches(known: KnownColumns, column: str) -> list[bool]:
     """Read yes and no as people write them; an empty cell is no."""
-    answers, switches = parse_answers("binary"), []
+    switches = []
     for row, cell in enumerate(known.cells.get(column, [None] * known.length)):
-        read = 0.0 if is_missing(cell) else answers.from_cell(cell)
-        if read not in (0.0, 1.0):
+        read = 0 if is_missing(cell) else read_yes_no(cell)
+        if read is None:
             known.findings.append(Finding(row, column, f"{column} must be yes or no", repr(text_of(cell))))
-        switches.append(read == 1.0)
+        switches.append(read == 1)
     return switches

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from dpstrata.errors import DpstrataError, QuestionnaireError
-from dpstrata.privacy.answers.base import Answers
-from dpstrata.privacy.answers.grid import Grid
 from dpstrata.survey.questionnaires.kinds.base import LONGEST_TITLE, is_plain
 from dpstrata.survey.questionnaires.question import FIELDS, Question
 from dpstrata.survey.questionnaires.question_checks import find_among
@@ -218,17 +216,6 @@ def _line(name: str, value: object, most: int | None = None) -> str:
     if most is not None and len(value) > most:
         raise QuestionnaireError([f"{name} must have at most {most} characters, got {len(value):,}."])
     return value.strip()
-
-
-def question_of(answers: Answers) -> Question:
-    """Return the question that is answered like this, called ``answer``."""
-    if answers.names:
-        return Question("answer", "category", categories=answers.names, blank=False)
-    if answers.counts_people:
-        return Question("answer", "yes_no", blank=False)
-    if isinstance(answers, Grid):
-        return Question("answer", "scale", lower=answers.lower, upper=answers.upper, step=answers.step)
-    return Question("answer", "number", lower=answers.lower, upper=answers.upper)
 
 
 def read_questionnaire(file: File, *, sheet: str | None = None) -> Questionnaire:

@@ -58,38 +58,47 @@ def read_questions(given: Any) -> Questionnaire:
         return given
     if isinstance(given, Question):
         return Questionnaire([given])
-    if isinstance(given, Path):
-        return read_questionnaire(given)
-    if isinstance(given, str):
-        if given == YES_NO:
-            return Questionnaire([Question(NAME, "yes_no", blank=False)])
-        if SEPARATOR in given:
-            return _categories([part.strip() for part in given.split(SEPARATOR)])
-        numbers = _numbers(given.split(":"))
-        if numbers is None and Path(given).suffix:
-            return read_questionnaire(Path(given))
-        if numbers is not None and len(numbers) in (2, 3):
-            return _range(numbers)
-    elif (
-        isinstance(listed := given.tolist() if isinstance(given, np.ndarray) else given, Sequence) and listed
-    ):
-        if all(isinstance(each, Question) for each in listed):
-            return Questionnaire(listed)
-        numbers = _numbers(listed)
-        if numbers is not None and len(numbers) in (2, 3):
-            return _range(numbers)
-        if numbers is None and all(isinstance(each, str) for each in listed):
-            return _categories(listed)
+    if isinstance(given, Sequence) and given and all(isinstance(each, Question) for each in given):
+        return Questionnaire(given)
+    named = isinstance(given, str) and SEPARATOR not in given and _numbers(given.split(":")) is None
+    if isinstance(given, Path) or (named and Path(given).suffix):
+        return read_questionnaire(Path(given))
+    return read_shorthand(given)
+
+
+def read_shorthand(given: Any) -> Questionnaire:
+    """Take the shorthand of one question, which is never a file.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    listed = given.tolist() if isinstance(given, np.ndarray) else given
+    if listed == YES_NO:
+        return Questionnaire([Question(NAME, "yes_no", blank=False)])
+    if isinstance(listed, str) and SEPARATOR in listed:
+        return _alone("category", categories=[part.strip() for part in listed.split(SEPARATOR)], blank=False)
+    if isinstance(listed, str):
+        listed = listed.split(":")
+        names = False
+    else:
+        names = (
+            isinstance(listed, Sequence) and bool(listed) and all(isinstance(each, str) for each in listed)
+        )
+    numbers = _numbers(listed) if isinstance(listed, Sequence) else None
+    if numbers is not None and len(numbers) in (2, 3):
+        fields = dict(zip(("lower", "upper", "step"), numbers, strict=False))
+        return _alone("number" if len(numbers) == 2 else "scale", **fields)
+    if names and numbers is None:
+        return _alone("category", categories=listed, blank=False)
     raise InputError(f"{option('questions')} must be {_FORMS}, got {given!r}.", argument="questions")
 
 
-def _range(numbers: Sequence[float]) -> Questionnaire:
-    fields = dict(zip(("lower", "upper", "step"), numbers, strict=False))
-    return _alone("number" if len(numbers) == 2 else "scale", **fields)
-
-
-def _categories(names: Sequence[str]) -> Questionnaire:
-    return _alone("category", categories=names, blank=False)
+def only_question(given: Questions | None) -> Question | None:
+    """Return the only question of a survey; ``None`` where there are several, or none is given."""
+    questions = list(() if given is None else read_questions(given))
+    return questions[0] if len(questions) == 1 else None
 
 
 def _numbers(listed: Sequence[Any]) -> list[float] | None:
@@ -105,7 +114,7 @@ def _alone(kind: Any, **fields: Any) -> Questionnaire:
     try:
         return Questionnaire([Question(NAME, kind, **fields)])
     except QuestionnaireError as problem:
-        raise QuestionnaireError(problem.mistakes, source=option("questions")) from None
+        raise InputError(f"{option('questions')}: {problem.mistakes[0]}", argument="questions") from None
 
 
 def shorthand_of(questions: Questionnaire) -> str | None:

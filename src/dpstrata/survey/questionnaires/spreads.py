@@ -18,12 +18,12 @@ from dpstrata.survey.questionnaires.kinds.base import Impossible, Known
 from dpstrata.survey.questionnaires.question import Question
 from dpstrata.survey.questionnaires.question_columns import KnownColumns
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
-from dpstrata.survey.strata import Strata
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
 
     from dpstrata.files.tables import Table
+    from dpstrata.survey.strata import Strata
 
 TOLD_BY = ("proportion", "sd", "mean")
 COLUMNS = ("stratum", "question", "category", *TOLD_BY)

@@ -40,7 +40,7 @@ def release_of(options: Any) -> Release:
     if not isinstance(name, str) or name not in RELEASES:
         known = f"{', '.join(map(repr, [*RELEASES][:-1]))} or {[*RELEASES][-1]!r}"
         raise InputError(f"{option(OPTION)} must be {known}, got {name!r}.", value=name)
-    if getattr(options, "questionnaire", None) is None:
+    if not options.rows:
         return kind_of(name).asked_for(options)
     from dpstrata.survey.releases.rows import OF_ROWS
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpstrata.errors import InputError, NotAvailableError, option
 from dpstrata.numerics.arrays import FloatArray
-from dpstrata.privacy.answers.base import Answers
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism
 from dpstrata.privacy.two_layers import joint_losses
@@ -40,13 +40,13 @@ class Aggregated(Release):
         E, at which devices noise an answer; ``None`` where the office sees raw answers.
     mechanism : str
         What devices noise with.
-    answers : Answers or None
+    space : AnswerSpace or None
         What can be answered.
     """
 
     device_epsilon: float | None = None
     mechanism: str = ""
-    answers: Answers | None = None
+    space: AnswerSpace | None = None
 
     shows_spread: ClassVar[bool] = False
     leaves_out: ClassVar[Mapping[str, Any]] = {"local_epsilon_cap": None}
@@ -59,16 +59,17 @@ class Aggregated(Release):
         """Take the device budget, and what noises there."""
         if options.device_epsilon is None:
             return cls()
-        return cls(options.device_epsilon, options.mechanism, options.answers)
+        return cls(options.device_epsilon, options.mechanism, options.space)
 
     # --- checks -------------------------------------------------------------------------------
 
     def check(self, inputs: Inputs) -> None:
         """Refuse categories, a cap on published answers, and promises that two layers do not keep."""
-        if not inputs.answers.numbers:
+        if not inputs.space.numbers:
             raise NotAvailableError(
-                f"{option(OPTION, self.name)} publishes numbers, got {inputs.answers.described}. Ask them in "
-                f"a questionnaire, which publishes their counts, or use {option(OPTION, 'microdata')}."
+                f"{option(OPTION, self.name)} publishes numbers, got {inputs.space.described}. "
+                f"Use {option(OPTION, 'sums')} with {option('device_epsilon')}, or "
+                f"{option(OPTION, 'microdata')}."
             )
         if inputs.local_epsilon_cap is not None:
             raise InputError(
@@ -97,9 +98,9 @@ class Aggregated(Release):
     @property
     def device(self) -> Mechanism | None:
         """What noises answers on devices; ``None`` where nothing does or it is not chosen."""
-        if self.answers is None or self.mechanism not in MECHANISMS:
+        if self.space is None or self.mechanism not in MECHANISMS:
             return None
-        return _device(self.mechanism, self.answers)
+        return _device(self.mechanism, self.space)
 
     @property
     def device_variance(self) -> float:
@@ -202,5 +203,5 @@ class Aggregated(Release):
 
 
 @lru_cache(maxsize=64)
-def _device(mechanism: str, answers: Answers) -> Mechanism:
-    return get_mechanism(mechanism, answers)
+def _device(mechanism: str, space: AnswerSpace) -> Mechanism:
+    return get_mechanism(mechanism, space)

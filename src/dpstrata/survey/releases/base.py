@@ -87,7 +87,7 @@ class Release(ABC):
 
     def fitted(self, inputs: Inputs) -> Mechanism:
         """Return what noises an answer, or a sum, at the budget of the secret sample."""
-        return inputs.promise.fitted(self.office_mechanism(inputs.mechanism), inputs.answers)
+        return inputs.promise.fitted(self.office_mechanism(inputs.mechanism), inputs.space)
 
     @property
     def device(self) -> Mechanism | None:

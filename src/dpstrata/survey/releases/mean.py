@@ -77,7 +77,7 @@ class Mean(Aggregated):
 
     def fitted(self, inputs: Inputs) -> Mechanism:
         """Add nothing stratum by stratum."""
-        return Silent(inputs.answers)
+        return Silent(inputs.space)
 
     # --- words --------------------------------------------------------------------------------
 

@@ -140,9 +140,9 @@ def test_a_table_of_questions_stays_one(tmp_path):
 def test_the_design_of_a_form_keeps_its_languages(tmp_path):
     form = read_form(tmp_path, "languages")
     options = {"epsilon": 1, "device_epsilon": 5, "release": "sums", "at_most": 300}
-    plan = dps.design(dps.Strata([3000, 5000], names=["a", "b"]), questionnaire=form, **options)
+    plan = dps.design(dps.Strata([3000, 5000], names=["a", "b"]), questions=form, **options)
     plan.save(tmp_path / "design.json")
-    assert dps.load_design(tmp_path / "design.json").inputs.questionnaire == form
+    assert dps.load_design(tmp_path / "design.json").inputs.questions == form
 
 
 def test_the_command_line_takes_a_form(tmp_path):
@@ -151,10 +151,10 @@ def test_the_command_line_takes_a_form(tmp_path):
     (tmp_path / "strata.csv").write_text("stratum,size\nnorth,3000\nsouth,5000\n")
     form = write_form(tmp_path / "form.xlsx", **FORMS["groups"])
     flags = ["--epsilon", "1", "--release", "sums", "--device-epsilon", "5", "--at-most", "300"]
-    command = ["design", str(tmp_path / "strata.csv"), "--questionnaire", str(form), *flags]
+    command = ["design", str(tmp_path / "strata.csv"), "--questions", str(form), *flags]
     result = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "design.json")])
     assert result.exit_code == 0, result.output
-    assert dps.load_design(tmp_path / "design.json").inputs.questionnaire.names == ("a", "b", "c")
+    assert dps.load_design(tmp_path / "design.json").inputs.questions.names == ("a", "b", "c")
 
 
 # --- what is refused ----------------------------------------------------------------------------------

@@ -13,10 +13,10 @@ def test_the_title_goes_with_the_questionnaire_into_the_document_and_to_responde
     form = dps.Questionnaire.from_xlsform(write_form(tmp_path / "f.xlsx", rows, settings=settings))
     assert form.title == form.without_targets().title == "Years in the city"
     asked = {"epsilon": 1, "device_epsilon": 3, "release": "sums", "total": 90}
-    plan = dps.design(dps.Strata([900, 800]), questionnaire=form, **asked)
+    plan = dps.design(dps.Strata([900, 800]), questions=form, forms="one", **asked)
     plan.save(tmp_path / "design.json")
     again = dps.load_design(tmp_path / "design.json")
-    assert (again.inputs.questionnaire.title, again.digest) == (form.title, plan.digest)
+    assert (again.inputs.questions.title, again.digest) == (form.title, plan.digest)
     assert dps.respondent_kit(again).title == form.title
     assert dps.respondent_kit(again, title="Another").title == "Another"
 

@@ -137,6 +137,10 @@ class Category(QuestionKind):
         """Return the category."""
         return self.cases(question)[place]
 
+    def written(self, question: Question) -> str:
+        """Ask for one of the names."""
+        return f"one of {self.answers(question)}"
+
     def from_cell(self, question: Question, cell: Any) -> float | str | None:
         """Read a name in any case; a code that a program has turned into 2.0 is the category 2."""
         names = _by_plain_name(self.cases(question))
@@ -158,7 +162,8 @@ class Category(QuestionKind):
         if None in found:
             in_place = f" in {where}" if where else ""
             raise InputError(
-                f"every answer must be {self.written(question)}, got something else{in_place}.", where=where
+                f"every answer must be {self.written(question)}, got something else{in_place}.",
+                where=where,
             )
         return np.array(found, dtype=float)
 

@@ -189,7 +189,7 @@ class Number(QuestionKind):
             raise InputError(
                 f"answers must lie in {space}, got {outside:,} of {values.size:,} outside{place}. "
                 f"Correct them{remedy}.",
-                argument="answers",
+                argument="questions",
                 where=where,
             )
         return inside

@@ -31,6 +31,11 @@ _WORDS = {"yes": 1, "y": 1, "true": 1, "1": 1, "1.0": 1, "no": 0, "n": 0, "false
 _NAME = "yes_no"
 
 
+def read_yes_no(cell: object) -> int | None:
+    """Read 1 for yes and 0 for no in any case, as words or numbers; ``None`` for what is neither."""
+    return _WORDS.get(text_of(cell).casefold())
+
+
 class YesNo(Category):
     """Yes or no: two categories, of which the share of yes is estimated."""
 
@@ -71,7 +76,7 @@ class YesNo(Category):
 
     def from_cell(self, question: Question, cell: Any) -> float | str | None:
         """Read yes, no, true, false, y, n, 1 and 0 in any case."""
-        value = _WORDS.get(text_of(cell).casefold())
+        value = read_yes_no(cell)
         return None if value is None else float(value)
 
     def checked(
@@ -79,8 +84,10 @@ class YesNo(Category):
     ) -> FloatArray:
         """Take 0 for no and 1 for yes, or the words."""
         values, place = as_numbers(given), f" in {where}" if where else ""
-        if values is None and isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
-            values = as_numbers([np.nan if (v := self.from_cell(question, c)) is None else v for c in given])
+        cells = given.tolist() if isinstance(given, np.ndarray) else given
+        if values is None and isinstance(cells, Sequence) and not isinstance(cells, str):
+            read = [self.from_cell(question, cell) for cell in cells]
+            values = None if None in read else np.array(read, dtype=float)
         if values is None or not np.isin(values, (0.0, 1.0)).all():
             raise InputError(f"every answer must be yes or no{place}, got something else.", where=where)
         return values
@@ -113,7 +120,7 @@ class YesNo(Category):
 
     def share_of(self, question: Question, answer: object) -> Fraction | None:
         """Read yes, no, true, false, 1 and 0."""
-        value = _WORDS.get(text_of(answer).casefold())
+        value = read_yes_no(answer)
         return None if value is None else Fraction(value)
 
     def answer_at(self, question: Question, place: int, levels: int) -> str | float:
@@ -123,6 +130,10 @@ class YesNo(Category):
     def answers(self, question: Question) -> str:
         """Say it."""
         return "yes or no"
+
+    def written(self, question: Question) -> str:
+        """Say it."""
+        return self.answers(question)
 
 
 class YesNoOrBlank(CategoryOrBlank):
@@ -145,12 +156,12 @@ class YesNoOrBlank(CategoryOrBlank):
 
     def from_cell(self, question: Question, cell: Any) -> float | str | None:
         """Read yes and no as people write them; nothing is a blank."""
-        value = _WORDS.get(text_of(cell).casefold())
+        value = read_yes_no(cell)
         return CategoryOrBlank.from_cell(self, question, cell if value is None else ("no", "yes")[value])
 
     def share_of(self, question: Question, answer: object) -> Fraction | None:
         """Read yes and no as people write them; nothing is a blank."""
-        value = _WORDS.get(text_of(answer).casefold())
+        value = read_yes_no(answer)
         plain = text_of(answer) if value is None else ("no", "yes")[value]
         return CategoryOrBlank.share_of(self, question, plain)
 
@@ -161,3 +172,7 @@ class YesNoOrBlank(CategoryOrBlank):
     def answers(self, question: Question) -> str:
         """Say it."""
         return "yes or no, or blank"
+
+    def written(self, question: Question) -> str:
+        """Say it."""
+        return self.answers(question)

@@ -1,1 +1,0 @@
-"""The kinds of answers, a file each. ``base.py`` lists them."""
