@@ -3,12 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import dpstrata as dps
 from dpstrata.words.estimates import FEW, FLOORED, estimates_table, results_in_words
-from questionnaires import published_tables, small_plan
+from questionnaires import estimated_tables, small_plan
 
 
 def estimation(questions="yes_no", scale=1.0, names=("north", "south"), **options):
@@ -97,19 +96,8 @@ def test_many_strata_are_counted_not_listed():
     assert "40 more estimates are not shown." in result.by("stratum")._repr_html_()
 
 
-def published(few=()):
-    """Results of published tables; some forms have so few answers in the first stratum."""
-    plan, few = small_plan(), dict(few)
-    rows = [
-        (stratum, form, table, entry, count, few.get(form, answers) if stratum == "north" else answers)
-        for stratum, form, table, entry, count, answers in published_tables(plan)
-    ]
-    names = ("stratum", "form", "table", "entry", "count", "answers")
-    return dps.estimate(plan, pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))))
-
-
 def test_of_several_questions_the_whole_is_shown_and_named_by_question_and_answer():
-    result = published()
+    result = estimated_tables()
     table = estimates_table(result)
     assert table.header[:3] == ("question", "answer", "estimate")
     assert [row[:2] for row in table.rows] == [(row.question, row.level or "mean") for row in result.whole]
@@ -125,10 +113,10 @@ def test_of_several_questions_the_whole_is_shown_and_named_by_question_and_answe
 
 
 def test_few_answers_are_said_with_their_stratum_and_questions():
-    assert not any(FEW in each for each in results_in_words(published()))
+    assert not any(FEW in each for each in results_in_words(estimated_tables()))
     plan = small_plan()
     asked = plan.forms[0].questions
-    result = published({1: 9})
+    result = estimated_tables(few={1: 9})
     (said,) = [each for each in results_in_words(result) if FEW in each]
     assert said.startswith(f"In 1 stratum, {FEW}: north (")
     for name in asked:

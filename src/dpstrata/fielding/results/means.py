@@ -32,7 +32,7 @@ from dpstrata.fielding.published_columns import COLUMN, COUNT, GROUP, MEAN, STRA
 from dpstrata.fielding.results.combining import gather, notes_on, with_total
 from dpstrata.fielding.results.figures import QuestionFigures, levels_of
 from dpstrata.fielding.results.groupings import Place, borrowed_in, groupings_of
-from dpstrata.fielding.results.reader import Reader
+from dpstrata.fielding.results.reader import Reader, Surveys
 from dpstrata.fielding.results.results import AboutQuestion, Results
 from dpstrata.fielding.results.sums import answer_counts
 from dpstrata.fielding.results.table import Cells, columns_of
@@ -54,6 +54,11 @@ class MeansReader(Reader):
     def estimate(self, plan: Design, *columns: Any) -> Results:
         """Estimate from the figures."""
         return estimate_from_figures(plan, *columns)
+
+    def limits_in_surveys(self, plan: Design, surveys: Surveys) -> Limits:
+        """Find them from the noised mean of each."""
+        means = surveys.means @ (plan.strata.sizes / plan.strata.population) + surveys.noise
+        return limits_of_means_in_surveys(plan, surveys.counts, means, np.asarray(surveys.variances))
 
     def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Results:
         """Bring the figures here, and estimate from them."""

@@ -25,11 +25,16 @@ class Surveys(NamedTuple):
         How many people answered.
     means, squares : array
         Mean of what they reported, and the sum of squared distances from it.
+    noise, variances : array
+        Noise that is added to the mean of the population of each survey, and its variance; zero where it is
+        in the means already.
     """
 
     counts: IntArray
     means: FloatArray
     squares: FloatArray
+    noise: FloatArray | float = 0.0
+    variances: FloatArray | float = 0.0
 
 
 class Reader(ABC):
@@ -57,4 +62,4 @@ class Reader(ABC):
 
     def limits_in_surveys(self, plan: Design, surveys: Surveys) -> Limits:
         """Find the interval of the mean of the population that would be printed in each of many surveys."""
-        raise NotImplementedError
+        raise NotImplementedError  # where several shares are estimated
