@@ -220,7 +220,7 @@ def test_a_question_that_nobody_answered_in_a_stratum():
     assert (taken.estimate, taken.lower, taken.upper) == (own.estimate, own.lower, own.upper)
     assert by_place["b", "", "x"].taken_from == by_place["all", "yes", "x"].taken_from == ""
     assert [name for name, about in result.questions.items() if about.stand_ins] == ["a"]
-    assert "a: nobody answered in 1 stratum; it takes the result" in repr(result)
+    assert "Nobody answered 'a' in 1 stratum; it takes the result" in repr(result)
     assert "by at most 0.2667." in repr(result)
     assert by_place["a", "c", "all"].largest_bias == pytest.approx(400 / 1500)
     assert (taken.largest_bias, own.largest_bias, by_place["b", "", "x"].largest_bias) == (1, 0, 0)

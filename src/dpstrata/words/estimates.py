@@ -79,8 +79,10 @@ def _told_apart(shown: Results) -> tuple[bool, bool]:
 
 
 def what_is_estimated(result: Results) -> str:
-    """Name the only figure of results: the share of a level, or the mean."""
-    level = result.columns.level[0]
+    """Name what is estimated of a single question: its mean, or the share of a level, or of several."""
+    level, *others = dict.fromkeys(result.columns.level)
+    if others:
+        return "share"
     return f"share of {level}" if level else result.design.inputs.mean_in_words
 
 
@@ -120,7 +122,7 @@ def results_in_words(result: Results) -> list[str]:
 
 def _total(result: Results) -> list[str]:
     """State the population total, if there is only one."""
-    totals = result[:0] if "total" not in result.columns.column else result.by("total")
+    totals = result.at(result.columns.column == "total")
     if len(totals) != 1:
         return []
     (row,) = totals
@@ -198,11 +200,11 @@ def _without_answers(result: Results, question: str, stand_ins: Sequence[StandIn
     """Name strata that nobody answered in, what stands in for them, and how much that can matter."""
     each = [f"{one.stratum} (as {one.neighbour})" for one in stand_ins]
     takes = "it takes the result" if len(each) == 1 else "they take the results"
+    what = f" {question!r}" if len(result.questions) > 1 else ""
     said = (
-        f"obody answered in {counted(len(each), 'stratum')}; {takes} of the nearest with answers: "
+        f"Nobody answered{what} in {counted(len(each), 'stratum')}; {takes} of the nearest with answers: "
         f"{_listed(each)}."
     )
-    said = f"{question}: n{said}" if len(result.questions) > 1 else f"N{said}"
     columns = result.columns
     whole = result.at((columns.question == question) & (columns.column == "all"))
     if not len(whole):

@@ -228,9 +228,7 @@ def _results_chart(result: Results) -> Chart:
         {"group": name, "estimate": row.estimate, "lower": row.lower, "upper": row.upper}
         for name, row in zip(names_of(found, found), found, strict=True)
     ]
-    of = "shares of the population"
-    if not several:
-        of = "share" if len(set(found.columns.level)) > 1 else what_is_estimated(found)
+    of = "shares of the population" if several else what_is_estimated(found)
     return intervals_chart(lines, confidence=result.confidence, of=of)
 
 

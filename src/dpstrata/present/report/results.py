@@ -38,7 +38,7 @@ from dpstrata.present.report.markup import (
 from dpstrata.present.report.questionnaire import asked_table
 from dpstrata.present.report.tables import SHOWN, versions_table
 from dpstrata.privacy.promises import Spent
-from dpstrata.words.estimates import REPORTED, doubts_in_words, interval_in_words, names_of
+from dpstrata.words.estimates import REPORTED, doubts_in_words, interval_in_words, names_of, what_is_estimated
 from dpstrata.words.numbers import at_error, counted
 from dpstrata.words.results import (
     cautions_of_ledger,
@@ -252,15 +252,16 @@ def _wide(plan: Design, rows: Results) -> list[str]:
 def _results(plan: Design, result: Results, language: str) -> Iterator[str]:
     """Write a table and a chart for every question."""
     texts = {each.name: each.wording(language)[0] for each in plan.inputs.questions}
-    names = dict.fromkeys(result.columns.question)
-    for name in names:
+    several = len(plan.inputs.questions) > 1
+    for name in dict.fromkeys(result.columns.question):
         found = result.question(name)
-        yield f"<h3>{text(name)}</h3>" if len(plan.inputs.questions) > 1 else ""
+        yield f"<h3>{text(name)}</h3>" if several else ""
         yield paragraphs(filter(None, [texts.get(name)]))
         yield table(question_table(found))
         whole = found.at(found.columns.column == WHOLE)
         # of many answers those of the whole
-        yield _chart(whole if len(whole) > 1 else found.shown, name)
+        of = name if several else what_is_estimated(found)
+        yield _chart(whole if len(whole) > 1 else found.shown, of)
 
 
 def _ratios(plan: Design, ratios: Sequence[Results], language: str) -> Iterator[str]:
