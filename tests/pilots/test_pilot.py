@@ -354,7 +354,7 @@ def test_the_commands(survey):
     waves = ["--pilot", "pilot.json", "--pilot-answers", "first/noised.csv"]
     both = run("estimate", "design.json", "second/noised.csv", *waves, "--json")
     assert both.returncode == 0, both.stderr
-    assert json.loads(both.stdout)["estimates"][0]["answers"] == 400
+    assert json.loads(both.stdout)["estimates"][0]["answered"] == 400
     written = run("estimate", "design.json", "second/noised.csv", *waves, "--report", "results.html")
     assert written.returncode == 0, written.stderr
     require_report_of_two_waves((folder / "results.html").read_text())

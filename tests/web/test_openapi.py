@@ -48,7 +48,7 @@ def test_made_up_requests_are_answered_as_documented(server, tmp_path):
 
 SUMS, MEAN = {"release": "sums"}, {"release": "mean"}
 QUESTIONS = {
-    "question": ["smokes", "mood"],
+    "name": ["smokes", "mood"],
     "kind": ["yes_no", "scale"],
     "lower": [None, 1],
     "upper": [None, 5],
@@ -117,7 +117,7 @@ def test_every_endpoint_replies_as_published(endpoint, client, four):
         "compare": {"json": {"held": request, "current": request_of(four, SUMS)}},
         "misfits": {"json": {"options": request["options"]}},
         "table": {"content": b"stratum,size\nA,10\n", "params": {"name": "s.csv"}},
-        "questions": {"content": b"question,kind\nsmokes,yes_no\n", "params": {"name": "q.csv"}},
+        "questions": {"content": b"name,kind\nsmokes,yes_no\n", "params": {"name": "q.csv"}},
         "protection": {"json": request, "params": {"language": "en"}},
     }
     sent = {} if endpoint.method == "GET" else bodies.get(endpoint.job, {"json": request})

@@ -32,7 +32,7 @@ def test_questions_are_typed_and_their_precision_shown(visit):
     visit.ask("total")
     visit.button("Add a question").click()
     visit.button("Add a question").click()
-    field(visit, 0, "question").fill("smokes")
+    field(visit, 0, "name").fill("smokes")
     field(visit, 1, "kind").select_option("category")
     expect(field(visit, 1, "lower")).to_be_disabled()
     field(visit, 1, "categories").fill("rent|own|other")
@@ -149,7 +149,7 @@ def test_an_xlsform_is_opened_or_dropped(visit, tmp_path):
         }""",
         list(content),
     )
-    expect(field(visit, 1, "question")).to_have_value("age")
+    expect(field(visit, 1, "name")).to_have_value("age")
     expect(field(visit, 1, "upper")).to_have_value("98")
     visit.headline("typical standard error")
     expect(visit.cell(0, "stratum")).to_have_value("A")
@@ -157,9 +157,9 @@ def test_an_xlsform_is_opened_or_dropped(visit, tmp_path):
     region = visit.page.get_by_role("region", name="The questions").bounding_box()
     assert margin["x"] + margin["width"] <= region["x"] + region["width"]  # no need to scroll for it
     visit.button("Back to a single question").click()
-    expect(field(visit, 1, "question")).to_have_count(0)
+    expect(field(visit, 1, "name")).to_have_count(0)
     open_file(visit, "form.xlsx", content)  # at the strata
-    expect(field(visit, 1, "question")).to_have_value("age")
+    expect(field(visit, 1, "name")).to_have_value("age")
     expect(visit.page.locator(".questionnaire .notice")).to_contain_text("form.xlsx is an XLSForm")
     expect(visit.cell(0, "stratum")).to_have_value("A")
     visit.headline("typical standard error")
@@ -307,6 +307,6 @@ def test_it_fits_a_phone(browser, server):
         visit.settle()
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
         field(visit, 0, "importance").focus()
-        name, importance = (field(visit, 0, each).bounding_box() for each in ("question", "importance"))
+        name, importance = (field(visit, 0, each).bounding_box() for each in ("name", "importance"))
         assert 0 <= name["x"] < name["x"] + name["width"] <= importance["x"] < 390
         visit.check()

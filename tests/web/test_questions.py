@@ -10,7 +10,7 @@ from dpstrata.web.worker import work
 from questionnaires import YES_NO, write_form
 
 QUESTIONS = {
-    "question": ["smokes", "tenure", "age"],
+    "name": ["smokes", "tenure", "age"],
     "kind": ["yes_no", "category", "number"],
     "categories": ["", "rent|own|other", ""],
     "lower": ["", "", "18"],
@@ -67,7 +67,7 @@ def test_the_file_of_questions_is_read_again(four):
     reply = asked("question_file")
     assert (reply.status, reply.name) == (200, "questions.csv")
     assert json.loads(work("questions", {"name": "q.csv"}, reply.content).content)["questionnaire"][
-        "question"
+        "name"
     ] == ["smokes", "tenure", "age"]
     assert work("question_file", {}, json.dumps(four).encode()).status == 422
 
@@ -121,12 +121,12 @@ def test_every_mistake_of_a_questionnaire_is_told_with_its_question():
 
 
 def test_too_many_questions_are_refused():
-    many = {"question": [f"q{i}" for i in range(201)], "kind": ["yes_no"] * 201}
+    many = {"name": [f"q{i}" for i in range(201)], "kind": ["yes_no"] * 201}
     reply = asked("design", many)
     assert (reply.status, LIMITS.questions) == (422, 200)
     assert "at most 200 entries" in json.loads(reply.content)["error"]["message"]
     rows = "".join(f"q{i},yes_no\n" for i in range(201))
-    reply = work("questions", {"name": "q.csv"}, f"question,kind\n{rows}".encode())
+    reply = work("questions", {"name": "q.csv"}, f"name,kind\n{rows}".encode())
     assert reply.status == 413
     assert "200 questions" in json.loads(reply.content)["error"]["message"]
 
@@ -142,7 +142,7 @@ def test_an_xlsform_becomes_a_table_that_is_designed(tmp_path):
     assert reply.status == 200, reply.content
     read = json.loads(reply.content)
     assert read["columns"] == list(read["questionnaire"])
-    assert read["questionnaire"]["question"] == ["smokes", "age"]
+    assert read["questionnaire"]["name"] == ["smokes", "age"]
     assert read["questionnaire"]["upper"] == ["", "98"]
     assert asked("design", read["questionnaire"]).status == 200
 

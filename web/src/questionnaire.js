@@ -12,7 +12,7 @@ import { FileButton, Problems } from "./table.js";
 const NEEDS = { categories: ["category"], lower: ["scale", "number"], upper: ["scale", "number"], step: ["scale"], blank: ["yes_no", "category"] };
 const suits = (column, kind) => NEEDS[column]?.includes(kind) ?? true;
 const CHOICES = { kind: KINDS, blank: { "": "yes", no: "no" }, everyone: { "": "no", yes: "yes" } }; // an empty cell means the first
-const isWide = (name) => ["question", "categories"].includes(name) || /^(text|labels)/.test(name);
+const isWide = (name) => ["name", "categories"].includes(name) || /^(text|labels)/.test(name);
 
 export function Questionnaire({ plan, result, cells, sought, notice, onChange, onProblem }) {
   const { questions } = plan;
@@ -77,10 +77,10 @@ export function withQuestions(plan, questions) {
 const goTo = (row, name) => document.querySelector(`[data-question="${row}"][data-field="${CSS.escape(name)}"]`)?.focus();
 
 function addQuestion({ columns, rows }) {
-  const names = new Set(rows.map((row) => row[columns.indexOf("question")]));
+  const names = new Set(rows.map((row) => row[columns.indexOf("name")]));
   let number = rows.length + 1;
   while (names.has(`question ${number}`)) number += 1;
-  const fresh = { question: `question ${number}`, kind: "yes_no", importance: "1" };
+  const fresh = { name: `question ${number}`, kind: "yes_no", importance: "1" };
   return { columns, rows: [...rows, columns.map((name) => fresh[name] ?? "")] };
 }
 
@@ -94,7 +94,7 @@ function Table({ questions, wrong, onPut }) {
     onPut({ columns, rows: rows.map((cells, i) => (i === row ? cells.map(changed) : cells)) }, gesture);
   };
   const remove = (row) => onPut(rows.length > 1 ? { columns, rows: rows.filter((_, i) => i !== row) } : undefined);
-  const named = ({ row, column }) => `${rows[row]?.[columns.indexOf("question")] || `question ${row + 1}`}, ${titleOf(column).split(",")[0]}`;
+  const named = ({ row, column }) => `${rows[row]?.[columns.indexOf("name")] || `question ${row + 1}`}, ${titleOf(column).split(",")[0]}`;
   return html`${wrong.length > 0 && html`<${Problems} cells=${wrong} titleOf=${named} onJump=${goTo} />`}
   <div class="scroll" tabindex="0" role="region" aria-label="The questions"><table class="edit">
     <thead><tr>${shown.map((name) => html`<th scope="col">${titleOf(name)}</th>`)}<th scope="col"><span class="hidden">Remove</span></th></tr></thead>

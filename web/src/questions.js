@@ -4,7 +4,7 @@ import { send } from "./api.js";
 
 export const KINDS = { yes_no: "yes or no", category: "category", scale: "scale", number: "number" };
 const ALWAYS = {
-  question: "Question",
+  name: "Question",
   kind: "Kind",
   categories: "Categories, between |",
   lower: "Lowest",
@@ -27,7 +27,7 @@ const SOMETIMES = {
 export async function readQuestions(file) {
   const answer = await send(`/api/questions?name=${encodeURIComponent(file.name.toWellFormed())}`, { bytes: file });
   const { columns, questionnaire } = await answer.json();
-  return { columns, rows: questionnaire.question.map((_, row) => columns.map((name) => questionnaire[name][row])) };
+  return { columns, rows: questionnaire.name.map((_, row) => columns.map((name) => questionnaire[name][row])) };
 }
 
 // A text may have a language: text::de
@@ -65,7 +65,7 @@ export function fromQuestionnaire({ language = "", questions }) {
   const cells = questions.map(({ name, blank = false, text, labels, translations = [], ...fields }) => {
     const own = language ? `::${language}` : "";
     const must = !blank && ["yes_no", "category"].includes(fields.kind);
-    const found = { question: name, ...fields, blank: must ? "no" : "", [`text${own}`]: text, [`labels${own}`]: labels };
+    const found = { name, ...fields, blank: must ? "no" : "", [`text${own}`]: text, [`labels${own}`]: labels };
     for (const each of translations) Object.assign(found, { [`text::${each.language}`]: each.text, [`labels::${each.language}`]: each.labels });
     return new Map(Object.entries(found).map(([column, value]) => [column, asCell(value)]));
   });

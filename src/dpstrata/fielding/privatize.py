@@ -50,7 +50,7 @@ def privatize(
         which it recognises people.
     answers : path or data frame
         Table with the columns ``id``, ``stratum`` and ``answer``. Numbers may have decimal commas; yes, no,
-        true and false are 1 and 0 where the design's answers are ``"binary"``, and categories are written by
+        true and false are 1 and 0 where the design's question is yes or no, and categories are written by
         name. People who left the answer blank count as people who did not answer.
     sample : path
         The sample that was drawn; its record ``draw.json`` is beside it, and must be of this design and key.

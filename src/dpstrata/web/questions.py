@@ -24,8 +24,8 @@ def read_questions(name: str, content: bytes) -> dict[str, Any]:
 
     Examples
     --------
-    >>> read = read_questions("q.csv", b"question,kind\nsmokes,yes_no\n")["questionnaire"]
-    >>> read["question"], read["kind"]
+    >>> read = read_questions("q.csv", b"name,kind\nsmokes,yes_no\n")["questionnaire"]
+    >>> read["name"], read["kind"]
     (['smokes'], ['yes_no'])
     """
     file = sent_file(name, content)

@@ -86,7 +86,7 @@ class DesignRequest(_Request):
         description="Cells by column, as in a questionnaire file; left out for a single question.",
         examples=[
             {
-                "question": ["smokes", "age"],
+                "name": ["smokes", "age"],
                 "kind": ["yes_no", "number"],
                 "lower": [None, 18],
                 "upper": [None, 99],

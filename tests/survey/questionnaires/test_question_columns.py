@@ -21,7 +21,7 @@ def read(tmp_path, text, name="questions.csv"):
 
 
 FULL = (
-    "question,kind,lower,upper,step,categories,importance,target_se,target_margin,together,everyone,text\n"
+    "name,kind,lower,upper,step,categories,importance,target_se,target_margin,together,everyone,text\n"
     "smokes,yes/no,,,,,,,0.03,habits,,Do you smoke?\n"
     'home,category,,,,rent | own|other,2,,,,no,"Rent, or own?"\n'
     "trust,scale,1,5,,,1,0.1,,,,\n"
@@ -32,16 +32,16 @@ FULL = (
 
 def test_blanks_have_a_column_only_where_some_question_may_not_be_left_blank(tmp_path):
     """By default yes/no and category questions may, as in an XLSForm; scales and numbers never."""
-    text = "question,kind,lower,upper,blank\na,yes_no,,,yes\nb,yes_no,,,\nc,scale,1,5,\nd,yes_no,,,no\n"
+    text = "name,kind,lower,upper,blank\na,yes_no,,,yes\nb,yes_no,,,\nc,scale,1,5,\nd,yes_no,,,no\n"
     questions = read(tmp_path, text)
     assert [question.blank for question in questions] == [True, True, False, False]
     assert questions.table()["blank"] == [None, None, None, "no"]
     assert "blank" not in dps.Questionnaire(questions[:3]).table()
-    assert [question.blank for question in read(tmp_path, "question,kind\na,yes_no\n")] == [True]
+    assert [question.blank for question in read(tmp_path, "name,kind\na,yes_no\n")] == [True]
     with pytest.raises(
         dps.QuestionnaireError, match="line 2, column 'blank': blank must be left out of a scale"
     ):
-        read(tmp_path, "question,kind,lower,upper,blank\na,scale,1,5,yes\n")
+        read(tmp_path, "name,kind,lower,upper,blank\na,scale,1,5,yes\n")
 
 
 def test_every_column(tmp_path):
@@ -62,9 +62,9 @@ def test_every_column(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "question;kind;lower;upper;step\nq;scale;0;1;0,25\n",
-        "My survey\nQuestion , KIND,lower,upper,step\nq,scale,0,1,0.25\n",
-        "question\tkind\tupper\tlower\tstep\nq\tscale\t1\t0\t0.25\n",
+        "name;kind;lower;upper;step\nq;scale;0;1;0,25\n",
+        "My survey\nName , KIND,lower,upper,step\nq,scale,0,1,0.25\n",
+        "name\tkind\tupper\tlower\tstep\nq\tscale\t1\t0\t0.25\n",
     ],
 )
 def test_dialects(tmp_path, text):
@@ -75,13 +75,13 @@ def test_dialects(tmp_path, text):
 def test_a_comma_before_three_digits_is_never_guessed(tmp_path):
     """8,000 is eight in one country and eight thousand in another; 0,125 and 0.125 are one number."""
     with pytest.raises(dps.QuestionnaireError) as caught:
-        read(tmp_path, 'question,kind,lower,upper,target_se\nincome,number,"1,000","8,000","1,200"\n')
+        read(tmp_path, 'name,kind,lower,upper,target_se\nincome,number,"1,000","8,000","1,200"\n')
     assert caught.value.mistakes == tuple(
         f"line 2, column {column!r}: {column} must be written without thousands separators, got {text!r}."
         for column, text in (("lower", "1,000"), ("upper", "8,000"), ("target_se", "1,200"))
     )
     for step in ("0,125", "0.125"):
-        (question,) = read(tmp_path, f"question;kind;lower;upper;step\nq;scale;0;1;{step}\n")
+        (question,) = read(tmp_path, f"name;kind;lower;upper;step\nq;scale;0;1;{step}\n")
         assert question.step == 0.125
 
 
@@ -89,7 +89,7 @@ def test_excel_and_frames(tmp_path):
     book = openpyxl.Workbook()
     book.active.append(["Staff survey 2026"])
     rows = [
-        ["question", "kind", "lower", "upper", "categories", "everyone"],
+        ["name", "kind", "lower", "upper", "categories", "everyone"],
         [1, "scale", 1, 5, None, None],
         ["home", "category", None, None, "1|2", True],
     ]
@@ -101,14 +101,14 @@ def test_excel_and_frames(tmp_path):
     assert questions.names == ("1", "home")  # a number as a name is written without '.0'
     assert questions[1].categories == ("1", "2")
     assert questions[1].everyone
-    with pytest.raises(dps.QuestionnaireError, match="column 'question' is missing; the file has 'nothing'"):
+    with pytest.raises(dps.QuestionnaireError, match="column 'name' is missing; the file has 'nothing'"):
         dps.Questionnaire.from_file(tmp_path / "q.xlsx", sheet="other")
     assert dps.Questionnaire.from_frame(pd.DataFrame(rows[1:], columns=rows[0])) == questions
 
 
 def test_every_mistake_with_its_line_and_column(tmp_path):
     text = (
-        "question,kind,lower,upper,step,categories,importance,together,everyone\n"
+        "name,kind,lower,upper,step,categories,importance,together,everyone\n"
         "a,essay,,,,,,,\n"
         "a,scale,5,1,,,x,,\n"  # double, wrong way round, not a number
         ",yes_no,,,,,-1,,maybe\n"
@@ -120,10 +120,10 @@ def test_every_mistake_with_its_line_and_column(tmp_path):
     assert sorted(caught.value.mistakes) == sorted(
         [
             "line 2, column 'kind': kind must be one of yes_no, category, scale, number, got 'essay'.",
-            "line 3, column 'question': names of questions must differ, and not only in case, got 'a' again.",
+            "line 3, column 'name': names of questions must differ, and not only in case, got 'a' again.",
             "line 3, column 'lower': lower must be below upper, got lower=5, upper=1.",
             "line 3, column 'importance': importance must be a number, got 'x'.",
-            "line 4, column 'question': the name of a question must not be empty.",
+            "line 4, column 'name': the name of a question must not be empty.",
             "line 4, column 'importance': importance must lie between 1e-06 and 1e+06, got -1.",
             "line 4, column 'everyone': everyone must be yes or no, got 'maybe'.",
             "line 5, column 'categories': names of categories must differ in more than case, got 'a' again.",
@@ -142,18 +142,18 @@ def test_every_mistake_with_its_line_and_column(tmp_path):
     ("text", "words"),
     [
         ("", "header row and at least one row, got an empty file"),
-        ("question,kind\n", "there must be at least one question, got only a header"),
-        ("question,type\nq,yes_no\n", "column 'kind' is missing; the file has 'question', 'type'"),
+        ("name,kind\n", "there must be at least one question, got only a header"),
+        ("name,type\nq,yes_no\n", "column 'kind' is missing; the file has 'name', 'type'"),
         (
-            "question,kind,weight\nq,yes_no,2\n",
-            "column 'weight' is unknown; known are question, kind, lower,",
+            "name,kind,weight\nq,yes_no,2\n",
+            "column 'weight' is unknown; known are name, kind, lower,",
         ),
         (
-            "question,kind,target se\nq,yes_no,2\n",
+            "name,kind,target se\nq,yes_no,2\n",
             r"column 'target se' is unknown; did you mean 'target_se'\?",
         ),
-        ("question,kind,Kind\nq,yes_no,yes_no\n", "column 'kind' appears twice"),
-        ("question,kind\nq,yes_no,3\n", "line 2: a row must have 2 cells like the header, got 3"),
+        ("name,kind,Kind\nq,yes_no,yes_no\n", "column 'kind' appears twice"),
+        ("name,kind\nq,yes_no,3\n", "line 2: a row must have 2 cells like the header, got 3"),
     ],
 )
 def test_one_clear_mistake(tmp_path, text, words):
@@ -165,7 +165,7 @@ def test_one_clear_mistake(tmp_path, text, words):
 def test_the_same_mistake_in_many_rows_is_one_line(tmp_path):
     rows = "".join(f"q{i},number,1,0\n" for i in range(9))
     with pytest.raises(dps.QuestionnaireError) as caught:
-        read(tmp_path, f"question,kind,lower,upper\n{rows}")
+        read(tmp_path, f"name,kind,lower,upper\n{rows}")
     assert str(caught.value).endswith(
         "questions.csv: column 'lower', lines 2 to 10: lower must be below upper, got lower=1, upper=0."
     )

@@ -44,7 +44,7 @@ def test_values_and_records_mean_the_same(given, text):
 
 def test_a_name_with_an_ending_is_a_file(tmp_path: Path):
     file = tmp_path / "questions.csv"
-    file.write_text("question,kind,lower,upper\ntrust,scale,1,5\n")
+    file.write_text("name,kind,lower,upper\ntrust,scale,1,5\n")
     for given in (file, str(file)):
         assert [question.name for question in read_questions(given)] == ["trust"]
 

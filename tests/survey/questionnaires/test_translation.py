@@ -79,7 +79,7 @@ def test_one_clear_sentence(make, sentence):
 def test_columns_of_languages(tmp_path):
     path = tmp_path / "q.csv"
     path.write_text(
-        "question,kind,categories,Text::en, labels :: en,text::de,labels::de\n"
+        "name,kind,categories,Text::en, labels :: en,text::de,labels::de\n"
         "home,category,rent|own,Home?,I rent|I own,Wohnen?,Miete|Eigentum\n"
         "smokes,yes_no,,Smoke?,,,Nein|Ja\n",
         encoding="utf-8",
@@ -88,9 +88,7 @@ def test_columns_of_languages(tmp_path):
     assert read.language == "en"
     assert read[0].labels == ("I rent", "I own")
     assert read[1].translations == (dps.Translation("de", labels=["Nein", "Ja"]),)
-    path.write_text(
-        "question,kind,labels::de,text\nq,yes_no,Ja,Smoke?\nr,yes_no,Nein||Ja,\n", encoding="utf-8"
-    )
+    path.write_text("name,kind,labels::de,text\nq,yes_no,Ja,Smoke?\nr,yes_no,Nein||Ja,\n", encoding="utf-8")
     with pytest.raises(dps.QuestionnaireError) as caught:
         dps.Questionnaire.from_file(path)
     assert caught.value.mistakes == (

@@ -64,7 +64,7 @@ def find_among(questions: Sequence[Mapping[str, Any]]) -> list[Finding]:
         name, group = question["name"], question["together"]
         if name and name.casefold() in seen:  # an empty one is refused by itself
             rule = "names of questions must differ, and not only in case"
-            found.append(Finding(row, "question", rule, f"{name!r} again"))
+            found.append(Finding(row, "name", rule, f"{name!r} again"))
         seen.add(name.casefold())
         if len(questions) > 1 and (points := _points_of_scale(question)) > MOST_POINTS:
             rule = (
@@ -87,9 +87,9 @@ def _points_of_scale(question: Mapping[str, Any]) -> int:
 
 
 def _must(name: str, requirement: str, got: str) -> Finding:
-    """Say what a field must be; the column of a name is called ``question``."""
+    """Say what a field must be."""
     words = "the name of a question" if name == "name" else name
-    return Finding(None, "question" if name == "name" else name, f"{words} must {requirement}", got)
+    return Finding(None, name, f"{words} must {requirement}", got)
 
 
 def _number(given: Any) -> float | None:

@@ -21,7 +21,7 @@ from dpstrata.survey.questionnaires.question_checks import NUMBERS, find_among, 
 from dpstrata.survey.questionnaires.translation import Translation
 
 COLUMNS = (
-    *("question", "kind", "lower", "upper", "step", "categories", "importance"),
+    *("name", "kind", "lower", "upper", "step", "categories", "importance"),
     *("target_se", "target_margin", "together", "everyone", "blank", "no_first", "text", "labels"),
 )
 _WORDING = ("text", "labels")  # what there can be in several languages
@@ -31,7 +31,7 @@ _IN_LANGUAGE = re.compile(r"(text|labels)\s*::\s*(.+)", re.IGNORECASE)
 def questions_from_table(table: Table) -> tuple[str, list[dict[str, Any]]]:
     """Read the language and the arguments of each ``Question``, or report everything that is wrong."""
     plain, others = _apart(table)
-    known = KnownColumns(plain, COLUMNS, required=("question", "kind"), numbers=NUMBERS, row="question")
+    known = KnownColumns(plain, COLUMNS, required=("name", "kind"), numbers=NUMBERS, row="question")
     known.require_header()
     language = ""
     if others and not set(_WORDING) & set(known.cells):  # the first language is that of the questionnaire
@@ -52,10 +52,7 @@ def questions_from_table(table: Table) -> tuple[str, list[dict[str, Any]]]:
 
 def question_columns(questions: Sequence[Mapping[str, Any]], language: str) -> dict[str, list[Any]]:
     """Return the columns of a table of questions; some only if there is anything in them."""
-    columns = {}
-    for column in COLUMNS:
-        cells = [question["name" if column == "question" else column] for question in questions]
-        columns[column] = [_written(cell) for cell in cells]
+    columns = {column: [_written(question[column]) for question in questions] for column in COLUMNS}
     columns["blank"] = [None if each["blank"] or each["kind"] not in OR_BLANK else "no" for each in questions]
     for column in ("blank", "no_first"):
         if not any(columns[column]):
@@ -162,8 +159,8 @@ def _cells(known: KnownColumns) -> list[dict[str, Any]]:
         for name in NUMBERS
     }
     columns["importance"] = [1.0 if number is None else number for number in columns["importance"]]
-    for column in ("question", "kind", "together", "text"):
-        columns["name" if column == "question" else column] = known.optional_texts(column)
+    for column in ("name", "kind", "together", "text"):
+        columns[column] = known.optional_texts(column)
     for column in ("categories", "labels"):
         columns[column] = [_listed(text) for text in known.optional_texts(column)]
     for column in ("everyone", "no_first"):

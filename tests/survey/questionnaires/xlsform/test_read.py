@@ -131,7 +131,7 @@ def test_from_file_knows_an_xlsform(tmp_path, name):
 
 
 def test_a_table_of_questions_stays_one(tmp_path):
-    plain = [["question", "kind"], ["q", "yes_no"]]
+    plain = [["name", "kind"], ["q", "yes_no"]]
     assert dps.Questionnaire.from_file(write_form(tmp_path / "a.xlsx", plain)).names == ("q",)
     path = write_form(tmp_path / "b.xlsx", plain, [["anything"], ["else"]])
     assert dps.Questionnaire.from_file(path, sheet="survey").names == ("q",)

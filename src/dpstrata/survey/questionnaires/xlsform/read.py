@@ -34,7 +34,6 @@ _DEFAULTS: Fields = {
 }
 # where a field comes from, if it is wrong
 _COLUMNS = {
-    "question": "name",
     "categories": "type",
     "step": "parameters",
     "text": "label",
