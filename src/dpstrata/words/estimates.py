@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dpstrata.words.numbers import at_error, counted, figure
+from dpstrata.words.numbers import at_error, counted, figure, plain_number
 from dpstrata.words.tables import TextTable, not_shown
 
 if TYPE_CHECKING:
@@ -69,6 +69,33 @@ def estimates_table(result: Results, most: int = _MOST_ROWS) -> TextTable:
         list(zip(*columns.values(), strict=True)),
         not_shown(len(shown) - most, "estimates"),
         columns_of_text,
+    )
+
+
+def summary_table(result: Results, most: int) -> TextTable | None:
+    """Show every answer for the whole population, shares in percent; nothing if the headline has them all."""
+    averaged = {
+        each.name: f"mean, {plain_number(each.lower)} to {plain_number(each.lower + each.range)}"
+        for each in result.design.inputs.questions
+        if each.of_kind.averaged and each.lower is not None
+    }
+    whole = result.whole.uncrossed
+    if len(whole) == 1:
+        return None
+    shown, several = whole[:most], len(set(whole.columns.question)) > 1
+    cells = []
+    for row in shown:
+        scale, unit = (100.0, "%") if row.level else (1.0, "")
+        figures = [scale * each for each in (row.estimate, row.lower, row.upper)]
+        estimate, lower, upper = (f"{each}{unit}" for each in at_error(figures, scale * row.standard_error))
+        question = (row.question,) if several else ()
+        cells.append((*question, averaged.get(row.question, row.level), estimate, f"{lower} to {upper}"))
+    return TextTable(
+        "Results for the whole population",
+        (*(("question",) if several else ()), "answer", "estimate", interval_in_words(result)),
+        cells,
+        " ".join([*beyond_in_words(shown), not_shown(len(whole) - most, "results")]).strip(),
+        columns_of_text=1 + several,
     )
 
 

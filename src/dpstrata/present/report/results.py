@@ -21,7 +21,6 @@ from dpstrata.fielding.results.table import TOTAL
 from dpstrata.numerics.arrays import IntArray
 from dpstrata.present.charts.plot import intervals_chart
 from dpstrata.present.report.causes import error_by_cause
-from dpstrata.present.report.estimates import question_table, summary_table
 from dpstrata.present.report.labels import require_language, with_labels
 from dpstrata.present.report.markup import (
     bullets,
@@ -38,7 +37,17 @@ from dpstrata.present.report.markup import (
 from dpstrata.present.report.questionnaire import asked_table
 from dpstrata.present.report.tables import SHOWN, versions_table
 from dpstrata.privacy.promises import Spent
-from dpstrata.words.estimates import REPORTED, doubts_in_words, interval_in_words, names_of, what_is_estimated
+from dpstrata.words.estimates import (
+    REPORTED,
+    beyond_in_words,
+    doubts_in_words,
+    estimates_table,
+    interval_in_words,
+    names_of,
+    spread_of_design,
+    summary_table,
+    what_is_estimated,
+)
 from dpstrata.words.numbers import at_error, counted
 from dpstrata.words.results import (
     cautions_of_ledger,
@@ -181,7 +190,7 @@ def _header(plan: Design, result: Results, releases: Sequence[_Release], title: 
     yield f"<header><h1>{text(title)}</h1>"
     yield f'<p class="under">{long_text(under)}</p>'
     yield f'<p class="headline">{long_text(headline)}</p>'
-    summary = summary_table(result)
+    summary = summary_table(result, SHOWN)
     yield "" if summary is None else table(summary)
     yield f"{paragraphs(cautions, kind='caution')}</header>"
 
@@ -257,11 +266,18 @@ def _results(plan: Design, result: Results, language: str) -> Iterator[str]:
         found = result.question(name)
         yield f"<h3>{text(name)}</h3>" if several else ""
         yield paragraphs(filter(None, [texts.get(name)]))
-        yield table(question_table(found))
+        yield table(_question_table(found))
         whole = found.at(found.columns.column == WHOLE)
         # of many answers those of the whole
         of = name if several else what_is_estimated(found)
         yield _chart(whole if len(whole) > 1 else found.shown, of)
+
+
+def _question_table(found: Results) -> TextTable:
+    """Show all estimates of one question, and explain what would look wrong."""
+    shown = estimates_table(found, SHOWN)
+    notes = [*beyond_in_words(found.shown[:SHOWN]), shown.note, *spread_of_design(found)]
+    return shown._replace(note=" ".join(filter(None, notes)))
 
 
 def _ratios(plan: Design, ratios: Sequence[Results], language: str) -> Iterator[str]:
