@@ -144,8 +144,9 @@ def test_what_is_written_adds_up(tmp_path, release):
         csv.writer(file).writerows([list(columns), *zip(*columns.values(), strict=True)])
     done = run(tmp_path, "estimate", "design.json", "published.csv", "--out", "estimates.csv")
     assert done.returncode == 0, done.stderr
-    found = list(csv.DictReader((tmp_path / "estimates.csv").read_text().splitlines()))
-    figures = {(r["question"], r["answer"], r["column"], r["group"]): float(r["estimate"]) for r in found}
+    written = csv.DictReader((tmp_path / "estimates.csv").read_text().splitlines())
+    found = [row for row in written if row["column"] != "total"]
+    figures = {(r["question"], r["level"], r["column"], r["group"]): float(r["estimate"]) for r in found}
     places = {(row["column"], row["group"]) for row in found}
     assert places == {
         ("all", "all"),
@@ -158,10 +159,10 @@ def test_what_is_written_adds_up(tmp_path, release):
             shares = [value for key, value in figures.items() if (key[0], key[2:]) == (question, place)]
             assert len(shares) == number
             assert math.fsum(shares) == pytest.approx(1.0, abs=1e-13)
-    for question, answer in {key[:2] for key in figures}:
+    for question, level in {key[:2] for key in figures}:
         totals = {
             column: math.fsum(
-                people * figures[question, answer, column, group] for group, people in groups.items()
+                people * figures[question, level, column, group] for group, people in groups.items()
             )
             for column, groups in (
                 ("all", {"all": 2700}),

@@ -95,7 +95,7 @@ def test_estimates_are_unbiased_and_intervals_cover(case):
     columns = [means(plan, name, answers[name], repeats, rng) for name in plan.strata.names]
     counts = plan.sample_sizes
     results = [
-        estimate_from_means(plan, plan.strata.names, row, counts).whole for row in np.column_stack(columns)
+        estimate_from_means(plan, plan.strata.names, row, counts)[0] for row in np.column_stack(columns)
     ]
     errors = np.array([result.estimate - truth for result in results])
     covered = sum(result.lower <= truth <= result.upper for result in results)
