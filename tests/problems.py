@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from dpstrata.allocation.one_question import OneQuestion
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.terms import Terms
 from dpstrata.privacy.answer_space import AnswerSpace
@@ -58,12 +59,12 @@ CASES = (  # every mechanism for numbers with answers that it protects, and the 
     ("randomized_response", "yes_no", 0.0),
     ("gaussian", (0, 1), 1e-6),
 )
-# release: the variance of a stratum's mean from S², the noise v of one draw, 1/m and 1/m², the noise d of a device
-# and the factor g that takes its bias out
+# release: the variance of a stratum's mean from V, which is S² and the noise d of a device, the noise v of one draw,
+# 1/m and 1/m², and the square of the factor g that takes the device's bias out
 RELEASED: dict[str, Callable[..., Any]] = {
-    "microdata": lambda S, v, once, twice, d, g: (S**2 + v) * once,
-    "sums": lambda S, v, once, twice, d, g: (S**2 + d) * once + g**2 * v * twice,
-    "mean": lambda S, v, once, twice, d, g: (S**2 + d) * once,  # the figures have noise, the strata have none
+    "microdata": lambda V, v, once, twice, g2: (V + v) * once,
+    "sums": lambda V, v, once, twice, g2: V * once + g2 * v * twice,
+    "mean": lambda V, v, once, twice, g2: V * once,  # the figures have noise, the strata have none
 }
 OBJECTIVES = ("mean", "trace", "unit_free", "custom")
 PAPER_SIZES = (7000, 8000, 9000, 10000)
@@ -125,10 +126,22 @@ def make_problem(
     noise = get_mechanism(mechanism, answers)
     rates = None if response_rates is None else np.asarray(response_rates, dtype=float)
     weights = np.asarray(coefficients, dtype=float)
-    terms = Terms(sizes, sds, weights, objective, PureEpsilon(epsilon), noise, rates, cap, form)
+    asked = OneQuestion(sds, noise, form, device_epsilon)
+    terms = Terms(
+        sizes,
+        asked.core(),
+        weights,
+        objective,
+        PureEpsilon(epsilon),
+        asked.noise(),
+        asked.noise_power,
+        response_rates=rates,
+        cap=cap,
+        units=sds if objective == "unit_free" else None,
+    )
     lower = np.ones_like(sizes) if lower is None else np.asarray(lower, dtype=np.int64)
     upper = sizes if upper is None else np.asarray(upper, dtype=np.int64)
-    return Problem(terms, lower, upper, int(total))
+    return Problem(asked, terms, lower, upper, int(total))
 
 
 def random_problem(
@@ -266,7 +279,8 @@ def plain_term(problem: Problem, i: int, size: Any) -> Any:
     """a²(S² + v(ln(1 + cN/n)))/n of one stratum at a real size, in mpmath, or what another release has."""
     terms = problem.terms
     mp = mpmath.mp
-    N, S = int(terms.sizes[i]), mp.mpf(float(terms.sds[i]))
+    asked = problem.forms
+    N, S = int(terms.sizes[i]), mp.mpf(float(asked.sds[i]))
     match terms.objective:
         case "mean":
             a = mp.mpf(N) / int(terms.sizes.sum())
@@ -278,12 +292,19 @@ def plain_term(problem: Problem, i: int, size: Any) -> Any:
     e = mp.log(1 + (mp.exp(mp.mpf(terms.promise.epsilon)) - 1) * r * N / size)
     if terms.cap is not None:
         e = min(e, mp.mpf(terms.cap))
-    answers = terms.mechanism.space
-    R, K = mp.mpf(terms.mechanism.answer_range), answers.steps or answers.values
-    v = plain_variance(terms.mechanism.name, e, R, K)
-    d, g = plain_layers(terms.release, R, K)
+    answers = asked.fitted.space
+    R, K = mp.mpf(asked.fitted.answer_range), answers.steps or answers.values
+    v = plain_variance(asked.fitted.name, e, R, K)
+    d, g = plain_layers(asked.release, R, K)
+    V, g2 = as_posed(S**2 + d, terms.variances[i]), as_posed(g**2, asked.release.stretch**2)
     once, twice = plain_inverses(r, size)
-    return a**2 * RELEASED[terms.release.name](S, v, once, twice, d, g)
+    return a**2 * RELEASED[asked.release.name](V, v, once, twice, g2)
+
+
+def as_posed(exact: Any, posed: float) -> Any:
+    """The double that a problem has for a number, which must be that number but for rounding."""
+    assert abs(exact - mpmath.mpf(float(posed))) <= 1e-14 * exact
+    return mpmath.mpf(float(posed))
 
 
 def plain_layers(release: Any, R: Any, K: int | None) -> tuple[Any, Any]:

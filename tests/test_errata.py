@@ -130,7 +130,7 @@ def newton_steps(factor, sds, limit=5000):
     x = np.array([50.0, 50.0, 50.0, 50.0])
     for step in range(1, limit + 1):
         W, H = terms.curve(x)
-        spread = 2 * terms.sds**2
+        spread = 2 * terms.variances
         curvature = terms.scale * (spread + factor * (H - spread)) / x**3
         slope = terms.scale * W / x**2
         price = (np.sum(slope / curvature)) / np.sum(1 / curvature)

@@ -153,7 +153,7 @@ def planned(**options):
         (lambda: dps.local_epsilon(1, sample_size=3, stratum_size=2), "sample_size", None, None),
         (lambda: solve(PLAN.problem, "magic"), "method", "magic", None),
         (
-            lambda: Problem(PLAN.problem.terms, np.array([2, 9]), np.array([5, 5]), 9),
+            lambda: Problem(PLAN.problem.forms, PLAN.problem.terms, np.array([2, 9]), np.array([5, 5]), 9),
             None,
             None,
             "stratum 2",

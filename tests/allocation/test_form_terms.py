@@ -8,8 +8,7 @@ import pytest
 from mpmath import mp
 
 import dpstrata as dps
-from dpstrata.allocation.form_terms import FormVariances, deal
-from dpstrata.allocation.variances import dealt_to_forms
+from dpstrata.allocation.rows_on_forms import FormVariances, deal
 from extent import few
 from questionnaires import form, question
 from surveys import random_survey
@@ -210,20 +209,19 @@ def test_people_are_dealt_for_the_least_variance(seed, release):
     """Of all questions together, whatever is on the forms: no other whole numbers have less."""
     *_, row, problem = designed(seed, release, strata=(1, 1))
     sizes = np.array(row["sample_sizes"])
-    budgets = problem.terms.budgets(sizes.astype(float)).e
 
     def value(dealt):
         parts = problem.forms.stratum_parts(
+            problem.terms,
+            sizes,
             np.array([dealt]),
-            budgets,
-            sizes=problem.terms.sizes,
-            rates=None,
+            None,
             finite_population=True,
             credited=False,
         )
         return float(parts.total[0] @ problem.forms.importances)
 
-    dealt = dealt_to_forms(problem, sizes)[0].tolist()
+    dealt = problem.forms.dealt(problem.terms, sizes)[0].tolist()
     forms = len(dealt)
     every = [m for m in itertools.product(range(2, int(sizes[0]) + 1), repeat=forms) if sum(m) == sizes[0]]
     assert value(dealt) == pytest.approx(min(map(value, every)), rel=1e-10)

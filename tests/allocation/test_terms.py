@@ -44,17 +44,19 @@ def exact_tilt(problem, row):
     terms = problem.terms
     mp = mpmath.mp
     N = mp.mpf(int(terms.sizes[row]))
-    a = {"mean": N / int(terms.sizes.sum()), "unit_free": 1 / mp.mpf(float(terms.sds[row]) or 1.0)}.get(
-        terms.objective, mp.mpf(float(terms.coefficients[row]))
-    )
+    a = {
+        "mean": N / int(terms.sizes.sum()),
+        "unit_free": 1 / mp.mpf(float(problem.forms.sds[row]) or 1.0),
+    }.get(terms.objective, mp.mpf(float(terms.coefficients[row])))
     c = mp.expm1(mp.mpf(terms.promise.epsilon))
     r = mp.mpf(1 if terms.response_rates is None else float(terms.response_rates[row]))
-    R = mp.mpf(terms.mechanism.answer_range)
-    if terms.release.noise_power == 2:
+    noise = problem.forms.fitted
+    R = mp.mpf(noise.answer_range)
+    if terms.noise_power == 2:
         return mp.mpf(0)
-    square = mp.mpf(round(6 * terms.mechanism.square)) / 6
-    if terms.mechanism.name == "cells":  # a double, as it is
-        square = mp.mpf(terms.mechanism.square)
+    square = mp.mpf(round(6 * noise.square)) / 6
+    if noise.name == "cells":  # a double, as it is
+        square = mp.mpf(noise.square)
     return square * (R * a / (c * N)) ** 2 / r**3
 
 

@@ -323,7 +323,8 @@ def test_the_credit_in_closed_form():
     e = np.log1p(math.expm1(0.2) * plan.strata.sizes / n)
     assert e[0] < E < e[1]
     w = [variance("discrete_laplace", each, 1) for each in (e[0], E)]
-    assert plan.problem.terms.credited_variances(n).tolist() == pytest.approx([w[0] - w[1], 0.0], rel=1e-12)
+    parts = plan.problem.forms.question_parts(plan.problem.terms, n.astype(np.int64), finite_population=False)
+    assert (parts.office[:, 0] * n**2).tolist() == pytest.approx([w[0] - w[1], 0.0], rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,7 @@ def test_out_by_ending(tmp_path, ending):
             ["design", EXAMPLE, "--epsilon", 1, "--total", 3],
             "at least the sum of the minimums (4), got --total 3",
         ),
-        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--questions", "yes"], "answers must be"),
+        (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--questions", "yes"], "questions must be"),
         (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--questions", "0:0.1"], "sd must be at most"),
         (["design", EXAMPLE, "--epsilon", 1, "--total", 9, "--at-most", 9], "got --total and --at-most"),
         (

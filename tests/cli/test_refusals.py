@@ -102,7 +102,7 @@ def folder(tmp_path_factory):
         ("design budget.csv --epsilon 1 --total 9", "budget.csv: 2 mistakes."),
         (
             "design strata.csv --epsilon 1 --total 9 --questions rent|own --release sums",
-            "--release sums publishes numbers, got 2 categories. Ask them in a questionnaire",
+            "--release sums publishes numbers, got 2 categories. Use --release sums with --device-epsilon",
         ),
         (
             "design strata.csv --epsilon 1 --target-cv 0.1 --questions rent|own",

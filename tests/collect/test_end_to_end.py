@@ -99,7 +99,7 @@ def collected_over_http(made, cells):
 def test_over_http_nothing_is_biased_and_the_noise_is_of_its_law(tmp_path):
     """Small surveys, one after the other: requests, counters, ledger, noise and estimates."""
     plan = dps.design(
-        dps.Strata([SIZE] * STRATA), questions=ONE, epsilon=EPSILON, device_epsilon=DEVICE, release="sums",
+        dps.Strata([SIZE] * STRATA), questions=ONE, forms="one", epsilon=EPSILON, device_epsilon=DEVICE, release="sums",
         total=STRATA * INVITED,
     )  # fmt: skip
     made, repeats = invited(tmp_path, plan), few(3, of=40)

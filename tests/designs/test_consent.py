@@ -374,8 +374,8 @@ def test_the_place_must_be_one_where_answers_are_noised():
         dps.InputError, match=r"^noised_at must be one of device, office, got noised_at='home'"
     ):
         device.consent(noised_at="home")
-    with pytest.raises(dps.InputError, match=r"^form must be left out without a questionnaire, got form=1"):
-        device.consent(form=1)
+    with pytest.raises(dps.InputError, match=r"^form must be from 1 to 1, got form=2"):
+        device.consent(form=2)
 
 
 def test_the_command(tmp_path):

@@ -116,7 +116,7 @@ def test_estimates_with_a_report_read_and_prove_the_design_once(calls, monkeypat
     names = np.repeat(plan.strata.names, plan.sample_sizes)
     answers = "".join(f"{name},{i % 2}\n" for i, name in enumerate(names))
     (tmp_path / "noised.csv").write_text(f"stratum,answer\n{answers}")
-    read, proven = count(monkeypatch, reading, "read_design"), count(monkeypatch, record, "prove")
+    read, proven = count(monkeypatch, reading, "read_design"), count(monkeypatch, record, "_prove")
     calls.clear()
     command = ["estimate", design, tmp_path / "noised.csv", "--report", tmp_path / "results.html"]
     outcome = CliRunner().invoke(app, [*map(str, command)], catch_exceptions=False)

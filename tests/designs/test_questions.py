@@ -151,3 +151,54 @@ def test_a_wrong_variance_is_noticed():
             )
         ]
         assert min(far) > 4.5
+
+
+# --- a single question is on one form ---------------------------------------------------------------
+
+STRATA = dps.Strata([40, 300, 5000], [0.3, 0.4, 0.2])
+ONE = {
+    "microdata": {"total": 90},
+    "capped": {"total": 90, "local_epsilon_cap": 2},
+    "replaced": {"total": 90, "questions": "yes_no", "mechanism": "randomized_response"},
+    "categories": {"total": 90, "questions": ["a", "b", "c"]},
+    "wide": {"total": 90, "questions": (0, 8000)},
+    "sums": {"total": 90, "release": "sums"},
+    "devices": {"total": 90, "release": "sums", "device_epsilon": 6, "questions": "yes_no"},
+    "mean": {"total": 90, "release": "mean"},
+    "mean of devices": {"total": 90, "release": "mean", "device_epsilon": 2},
+    "target": {"target_se": 0.09},
+    "not all answer": {"total": 90, "response_rate": 0.6},
+    "gdp": {"total": 90, "epsilon": None, "gdp": 1.0},
+    "for each stratum": {"total": 90, "objective": "trace"},
+}
+
+
+@pytest.mark.parametrize("case", ONE)
+def test_a_single_question_is_on_one_form(case):
+    strata = dps.Strata(STRATA.sizes) if case in ("categories", "wide") else STRATA
+    plan = dps.design(strata, **{"epsilon": 1.0} | ONE[case])
+    (form,), (asked,) = plan.forms, plan.questions
+    assert (form.share, form.questions, asked.name) == (1.0, ("answer",), "answer")
+    assert form.sample_sizes.tolist() == plan.sample_sizes.tolist()
+    assert bool(form.tables) == (plan.inputs.release == "sums")
+    if case in ("replaced", "categories", "devices"):
+        device = plan.inputs.device_epsilon
+        y = np.expm1(plan.local_epsilons if device is None else np.array([device]))
+        assert form.cells == (3 if case == "categories" else 2)
+        assert form.replaced == pytest.approx(float((form.cells / (form.cells + y)).max()))
+        assert form.least_replaced == pytest.approx(float((form.cells / (form.cells + y)).min()))
+    else:
+        assert (form.cells, form.replaced, form.least_replaced) == (0, 0.0, 0.0)
+    assert asked.sampling + asked.device + asked.office == pytest.approx(asked.standard_error**2)
+    assert asked.if_split == asked.standard_error
+    assert (asked.target, asked.target_met) == ((0.09, True) if case == "target" else (None, None))
+    if case == "for each stratum":
+        plan = dps.evaluate(strata, plan.sample_sizes, epsilon=1.0)
+        assert asked.standard_error == pytest.approx(plan.standard_error, rel=1e-12)
+        return
+    assert asked.standard_error == pytest.approx(plan.standard_error, rel=1e-12)
+    assert asked.standard_error_without_privacy == pytest.approx(plan.standard_error_without_privacy)
+    assert (asked.office > 0) == (plan.inputs.release != "microdata")
+    assert (asked.device > 0) == (
+        plan.inputs.release == "microdata" or plan.inputs.device_epsilon is not None
+    )

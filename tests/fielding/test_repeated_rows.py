@@ -224,7 +224,7 @@ def rounded_less(plan, name):
         x2 = np.mean((answers - 0.5) ** 2)
         mu2 = (levels + 1) / (12 * (levels - 1))
         real = answers.var(ddof=1) + r * x2 + mu2 * r * (1 + r) + (1 + r) * u
-        one = plan.inputs.spreads_in(plan.strata).in_row(place, levels).at(r)[i]
+        one = plan.spreads.in_row(place, levels).at(r)[i]
         assert one >= real * (1 - 1e-12)
         less.append(question.range**2 * (one - real) / form.sample_sizes[i])
     return np.array(less)

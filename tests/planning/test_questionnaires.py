@@ -87,10 +87,11 @@ def test_evaluate_sets_sizes_beside_the_best(strata):
     assert again.certificate.optimal
 
 
-def test_evaluate_of_one_question_has_no_questions():
+def test_evaluate_of_one_question():
     scored = dps.evaluate(dps.Strata([100, 200], [0.3, 0.2]), [20, 20], epsilon=1)
-    assert scored.questions == ()
-    assert "questions" not in scored.to_dict()
+    (asked,) = scored.questions
+    assert asked.standard_error == pytest.approx(scored.standard_error, rel=1e-12)
+    assert [each["name"] for each in scored.to_dict()["questions"]] == ["answer"]
     assert len(scored.text_tables()) == 1
 
 

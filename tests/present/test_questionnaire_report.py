@@ -107,7 +107,7 @@ def written(plan, folder):
     """Write the files that the code of a report reads."""
     plan.inputs.questions.to_file(folder / "questions.csv")
     if plan.inputs.spreads is not None:
-        plan.inputs.spreads_in(plan.strata).to_file(folder / "spreads.csv")
+        plan.spreads.to_file(folder / "spreads.csv")
     write_table(strata_columns(plan), folder / "strata.csv")
 
 

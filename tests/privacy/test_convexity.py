@@ -18,8 +18,9 @@ import pytest
 from mpmath import iv, mp
 
 from dpstrata.privacy.mechanisms import kernels, sine
+from dpstrata.privacy.mechanisms.kernels import point
+from dpstrata.privacy.mechanisms.noise import RowNoise, TableNoise
 from dpstrata.privacy.mechanisms.registry import get_mechanism
-from dpstrata.privacy.mechanisms.tables import RowNoise, TableNoise
 from extent import few
 from problems import MECHANISMS, answers_of, curve_rows, plain_curve
 
@@ -144,7 +145,7 @@ def test_terms_are_convex_whatever_the_budget(mechanism, form):
             form = closed_form(*form)
         elif not isinstance(form, Closed):  # tables: g times q² that of q steps
             factor, form = 3 * form**2, discrete_laplace(form)
-        variances = mechanism.variance(BUDGETS)
+        variances = mechanism.variance_at(point(BUDGETS))
         for e, v in zip(BUDGETS.tolist(), variances.tolist(), strict=True):
             x = mp.exp(mp.mpf(e))
             G = factor * form.G(x)

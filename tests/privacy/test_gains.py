@@ -36,15 +36,8 @@ IN_DOUBT = 40  # at most so many gains of a problem are settled in mpmath
 
 def terms_of(mechanism, *, size, epsilon, sd, release=None):
     one = np.ones(1)
-    return Terms(
-        np.array([size]),
-        sd * one,
-        one,
-        "mean",
-        PureEpsilon(epsilon),
-        mechanism,
-        release=release or Microdata(),
-    )
+    power = (release or Microdata()).noise_power
+    return Terms(np.array([size]), sd**2 * one, one, "mean", PureEpsilon(epsilon), mechanism, power)
 
 
 def sample_sizes(terms, seams):

@@ -120,7 +120,7 @@ def test_targets_leave_room_for_credit():
 
 def test_made_up_people_are_as_told():
     plan = planned("sums")
-    spreads = plan.inputs.spreads_in(plan.strata)
+    spreads = plan.spreads
     for i, answers in enumerate(dps.synthetic_population(plan)):
         assert {name: len(values) for name, values in answers.items()} == dict.fromkeys(KINDS, SIZES[i])
         told = {

@@ -4,7 +4,6 @@ import numpy as np
 
 from dpstrata.allocation.balance import balance
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.terms import Terms
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.survey.costs import total_cost
 
@@ -71,16 +70,17 @@ def baseline_weights(problem: Problem, name: str) -> FloatArray:
     terms = problem.terms
     if name == "equal":
         return np.ones(len(terms))
-    weights = neyman_weights(terms) if name == "neyman" else terms.sizes.astype(float)
+    weights = neyman_weights(problem) if name == "neyman" else terms.sizes.astype(float)
     if not weights.any():
         return terms.sizes.astype(float)
     weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))  # exact, and far from the smallest numbers
     return np.where(weights < _NEGLIGIBLE, 0.0, weights)
 
 
-def neyman_weights(terms: Terms) -> FloatArray:
+def neyman_weights(problem: Problem) -> FloatArray:
     """|a|·S/√r: what sample sizes are proportional to when nothing is noised."""
-    weights = np.abs(terms.coefficients) * terms.sds
+    terms = problem.terms
+    weights = np.abs(terms.coefficients) * problem.forms.sds
     return weights if terms.response_rates is None else weights / np.sqrt(terms.response_rates)
 
 

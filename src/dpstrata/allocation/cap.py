@@ -13,8 +13,8 @@ import numpy as np
 
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.numerics.twofold import product
-from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import Point, Step, point
+from dpstrata.privacy.mechanisms.noise import Noise
 from dpstrata.privacy.promises.base import Promise
 
 
@@ -28,15 +28,15 @@ class Cap:
         E, > 0.
     promise : Promise
         What is promised to everyone.
-    mechanism : Mechanism
-        What noises an answer.
+    noise : Noise
+        That of an answer.
     """
 
     epsilon: float
     promise: Promise
-    mechanism: Mechanism
+    noise: Noise
     variance: float = field(init=False)
-    """Noise variance at the cap, in units of R²."""
+    """Noise variance at the cap, in its unit."""
     odds_minus_one: float = field(init=False)
     """exp(E) − 1."""
     _rests: tuple[float, float] = field(init=False)  # of exp(E) − 1 and of exp(ε) − 1
@@ -50,8 +50,8 @@ class Cap:
             put(self, "odds_minus_one", float(exact[0]))
             rounded = (self.odds_minus_one, self.promise.odds_minus_one)
             put(self, "_rests", tuple(float(a - mp.mpf(b)) for a, b in zip(exact, rounded, strict=True)))
-        noise = float(self.mechanism.variance(self.epsilon)) / self.mechanism.answer_range**2
-        put(self, "variance", noise)
+        (noise,) = self.noise.variance_at(point(np.array([self.epsilon]))).tolist()
+        put(self, "variance", noise / self.noise.unit)
 
     def excess(self, n: FloatArray, sizes: FloatArray, rates: FloatArray | float) -> FloatArray:
         """C − n(exp(E) − 1), in twice the working precision: positive where the cap binds."""
@@ -63,7 +63,7 @@ class Cap:
         return np.asarray((C - spent) + (C_rest - (spent_rest + self._rests[0] * n)))
 
     def lift(self, before: Point, n: FloatArray, excess: FloatArray) -> FloatArray:
-        """How much more noise the cap adds at ``n``, in units of R², without cancellation."""
+        """How much more noise the cap adds at ``n``, in its unit, without cancellation."""
         d = np.log1p(excess / (n * (1.0 + self.odds_minus_one)))
         after = point(np.full_like(n, self.epsilon))
-        return self.mechanism.variance_step(Step(before, after, d))
+        return self.noise.variance_step(Step(before, after, d))

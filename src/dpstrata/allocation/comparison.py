@@ -87,8 +87,7 @@ def compare_designs(
         if parts is None:
             parts = variance_parts(problem, allocation, finite_population=finite_population)
         minimised = parts.total
-        credited = problem.terms.release.credits_devices or problem.forms is not None
-        if problem.terms.random_answers or credited or problem.families:
+        if problem.terms.random_answers or problem.forms.credits_devices or problem.families:
             minimised = planned_variance(problem, allocation, finite_population=finite_population)
         reference = minimised if reference is None else reference  # the design itself comes first
         rows.append(

@@ -97,7 +97,7 @@ def figures_of(partitions: Sequence[Partition], scales: Sequence[FloatArray]) ->
     )
 
 
-def families_of(terms: Terms, partitions: Sequence[Partition]) -> tuple[Family, ...]:
+def families_of(terms: Terms, partitions: Sequence[Partition], *, stretch: float = 1.0) -> tuple[Family, ...]:
     """State the figures that are published: one of the population, or one for each domain.
 
     Every column of domains is a family. Its figures give the population mean too, each weighted by its share
@@ -106,11 +106,13 @@ def families_of(terms: Terms, partitions: Sequence[Partition]) -> tuple[Family, 
     Parameters
     ----------
     terms : Terms
-        Sizes, coefficients, and the stretch of the release.
+        Sizes and coefficients.
     partitions : sequence of Partition
         As they are found: the whole population first.
+    stretch : float
+        By how many ranges what devices send can move.
     """
-    columns, stretch = published(partitions), terms.release.stretch
+    columns = published(partitions)
     if not columns or columns[0].column is None:
         whole = np.zeros(len(terms), dtype=np.int64)
         return (Family(whole, np.abs(terms.coefficients) * stretch, np.ones(1)),)

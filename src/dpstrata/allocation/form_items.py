@@ -98,12 +98,9 @@ def _mixed(spreads: Spreads, place: int, levels: int, mixture: FloatArray) -> Fl
 
 def mixture_of(problem: Problem, sizes: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return what each stratum counts for at given sizes, and its y: those of :func:`forms_problem`."""
-    assert problem.forms is not None
     weights = problem.terms.coefficients**2 / sizes
-    odds = np.full(len(sizes), problem.forms.odds or 0.0)
-    if problem.forms.publishes_rows:
-        odds = np.expm1(problem.terms.budgets(sizes.astype(float)).e)
-    return np.asarray(weights / weights.sum()), odds
+    budgets = problem.terms.budgets(sizes.astype(float)).e
+    return np.asarray(weights / weights.sum()), problem.forms.odds_at(budgets)
 
 
 def as_items(

@@ -1,34 +1,32 @@
-r"""What forms make of the term of a stratum: many questions as one function of the sample size.
+r"""How people are asked: the questions of a survey on its forms, and what randomises their answers.
 
-Question j stands on form T, which a share x of the n people of a stratum get. With r = K/y for the K cells of
-the form, the mean of its answers has the variance
+A survey of one question has one form, which everyone gets, and any mechanism that fits the question
+(:mod:`dpstrata.allocation.one_question`). Several questions are on forms whose rows are randomised
+(:mod:`dpstrata.allocation.rows_on_forms`). Both make one function of the sample size of all that is asked,
 
-.. math:: \frac{S_j^2 + \text{noise}_j(r)}{x n} - \frac{S_j^2 - u_j}{N}
-    + (1 + r)^2 \frac{g\, s(e(n)/q)}{(x n)^2}
+.. math:: f(n) = a^2 \left\{ \sum_{j,T} \frac{w_j \omega^2 (S_j^2 + d_{jT})}{x_T n}
+    - \sum_j \frac{w_j (S_j^2 - u_j)}{N}
+    + \sum_{j,T} \frac{w_j \omega^2 g_T^2\, v_{jT}(e(n))}{(x_T n)^p} \right\}
 
-in units of the question's range: sampling, the rows that devices replace, and the office's noise on a table
-whose sensitivity is q. Of the spread of a number of which nothing is known, u may be rounding to levels,
-which is there even if everyone is asked; otherwise it is 0. A question on several forms is their mean with
-weights ω that add up to one. Summed up with the importance of the questions that is A/n and one noise of n,
-which :class:`~dpstrata.allocation.terms` takes like the spread and the mechanism of a single question.
-Published rows have no office, and r grows with n: then the noise is that of
-:class:`~dpstrata.privacy.mechanisms.tables.RowNoise`.
+for questions j of importance w on forms T, which a share x of n people get. Of the three sums the
+first is V of :class:`~dpstrata.allocation.terms.Terms` and the last its noise; the second, which no size
+changes, is what asking everyone takes off.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 import numpy as np
 
-from dpstrata.allocation.turnout import expected_inverse
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.kernels import point, s
-from dpstrata.privacy.mechanisms.tables import RowNoise, TableNoise
-from dpstrata.privacy.two_layers import joint_losses, office_budgets
+from dpstrata.privacy.mechanisms.noise import Noise
+
+if TYPE_CHECKING:
+    from dpstrata.allocation.terms import Terms
 
 
 class QuestionParts(NamedTuple):
@@ -49,294 +47,122 @@ class QuestionParts(NamedTuple):
         return QuestionParts(a2 @ self.sampling, a2 @ self.device, a2 @ self.office)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FormTerms:
-    """Questions on forms, for all strata.
+class FormTerms(ABC):
+    """How people are asked, and what that makes of the variance of every question.
 
-    An entry is a question on a form; the arrays below have strata as rows and entries as columns.
-
-    Attributes
-    ----------
-    importances : array
-        w of each question; they add up to 1.
-    spreads : array
-        S² of each stratum (rows) and question (columns).
-    rounding : array
-        u of the same: how much of S² may be rounding to levels, which asking more people takes nothing off.
-    question, form : array of int
-        Of each entry.
-    weights : array
-        ω of each entry; those of a question add up to 1.
-    constant, linear, square : array
-        Variance of one answer as a polynomial in r; the first holds S².
-    cells : array
-        K of each form.
-    shares : array
-        x of each form.
-    factors, sensitivities : array
-        g and q of each entry; empty where rows are published.
-    fewest : array of int
-        Fewest people of a form, by stratum.
-    device_epsilon : float or None
-        E of the devices; ``None`` where rows are published, at the budget that n allows.
-    dealt_by_shares : bool
-        Whether people are dealt to forms by these shares, which targets need, and not for the least variance.
+    Sample sizes n and the terms that have them are those of all strata.
     """
 
+    __slots__ = ()
+
     importances: FloatArray
-    spreads: FloatArray
-    rounding: FloatArray
-    question: IntArray
-    form: IntArray
-    weights: FloatArray
-    constant: FloatArray
-    linear: FloatArray
-    square: FloatArray
-    cells: FloatArray
+    """w of each question; they add up to 1."""
+    ranges: FloatArray
+    """What the variances of each question are counted in: its range, or 1 where they are in its own units."""
     shares: FloatArray
-    factors: FloatArray
-    sensitivities: FloatArray
+    """x of each form: the share of people who get it."""
     fewest: IntArray
+    """Fewest people of a form, by stratum; 0 where nothing requires any."""
+    noise_power: Literal[1, 2]
+    """p: 1 where every answer gets a draw of the noise that depends on n, 2 where tables or sums get one."""
+    sds: FloatArray
+    """S of each stratum; of several questions that of all of them on average, in units of a range."""
+    series_factors: tuple[float, ...]
+    """How much faster the terms of the series of E[1/m] grow, on average, than where all people are asked."""
+    fitted: Mechanism
+    """What noises at the budget that depends on n; with rows, what randomises them."""
     device_epsilon: float | None
-    dealt_by_shares: bool = False
+    """E of the devices; ``None`` where what they send has a budget that follows from n, or none."""
 
-    @property
-    def publishes_rows(self) -> bool:
-        """Whether rows are published, and not tables."""
-        return self.device_epsilon is None
+    # --- the term of a stratum ----------------------------------------------------------------
 
-    @property
-    def odds(self) -> float | None:
-        """exp(E) − 1 of the devices, y in the formulas."""
-        return None if self.device_epsilon is None else math.expm1(self.device_epsilon)
-
-    @property
-    def sampled(self) -> FloatArray:
-        """S² − u: what asking everyone takes off, of each stratum and question."""
-        return self.spreads - self.rounding
-
-    @property
-    def _entry_weights(self) -> FloatArray:
-        """w·ω²/x of each entry: what its variance of one answer counts for, over n."""
-        return self.importances[self.question] * self.weights**2 / self.shares[self.form]
-
-    def _stretches(self, budgets: FloatArray | None = None) -> FloatArray:
-        """R = K/y of each entry: at the device budget, or of rows at those of the strata."""
-        cells = self.cells[self.form]
-        if self.odds is not None:
-            return cells / self.odds
-        assert budgets is not None
-        return np.asarray(cells / np.expm1(budgets)[:, None])
-
-    # --- one function of n --------------------------------------------------------------------
-
+    @abstractmethod
     def core(self) -> FloatArray:
-        """Return A of each stratum: Σ w·ω²·(S² + noise)/x, of rows without the noise that depends on n."""
-        one = self.constant
-        if not self.publishes_rows:
-            r = self._stretches()
-            one = one + r * (self.linear + r * self.square)
-        return np.asarray(one @ self._entry_weights)
+        """V of each stratum: Σ w·ω²·(S² + d)/x."""
 
-    def noise(self) -> Mechanism:
-        """Return the noise whose variance depends on n."""
-        if self.publishes_rows:
-            K = self.cells[self.form]
-            entry = self._entry_weights
-            # a known spread lowers the linear part of its stratum; what is the same for all n decides nothing
-            linear = self.linear.max(axis=0)
-            return RowNoise(float((entry * K * linear).sum()), float((entry * K**2 * self.square[0]).sum()))
-        r = self._stretches()
-        scaled = self.importances[self.question] * (self.weights * (1.0 + r) / self.shares[self.form]) ** 2
-        factors, kept = scaled * self.factors, self.factors > 0
-        return TableNoise(factors[kept], self.sensitivities[kept])
+    @abstractmethod
+    def noise(self) -> Noise:
+        """Return the noise whose budget depends on n, of all questions together."""
 
-    def series_factors(self, powers: int) -> tuple[float, ...]:
-        """How much faster than for one question the terms of the series of E[1/m] grow, on average.
+    @property
+    @abstractmethod
+    def sampled(self) -> FloatArray:
+        """S² − u: what asking everyone takes off, times N, of each stratum and question."""
 
-        Of u expected answers a form has x·u, so that the term after j others is larger by x^-j.
-        """
-        entry = self._entry_weights * self.constant.mean(axis=0)
-        x = self.shares[self.form]
-        return tuple(float((entry / x**j).sum() / entry.sum()) for j in range(powers))
+    @abstractmethod
+    def weighted(self, importances: FloatArray) -> Self:
+        """Return the same with other importances."""
 
-    # --- every question by itself -------------------------------------------------------------
+    def correction(self, sizes: IntArray) -> FloatArray:
+        """Σ w(S² − u)/N: what the finite population correction takes off each stratum of N people."""
+        return np.asarray(self.sampled @ self.importances / sizes)
 
-    def stratum_parts(
-        self,
-        dealt: IntArray | FloatArray,
-        budgets: FloatArray,
-        *,
-        sizes: IntArray,
-        rates: FloatArray | None,
-        finite_population: bool,
-        credited: bool = True,
-    ) -> QuestionParts:
-        """Variance of every question's mean in every stratum.
+    # --- mechanisms and budgets ---------------------------------------------------------------
 
-        Parameters
-        ----------
-        dealt : array
-            People of each stratum (rows) who get each form (columns).
-        budgets : array
-            The budget of a stratum: the office's, or of rows.
-        sizes, rates : array
-            N, and the share who answer where not everyone does.
-        finite_population : bool
-            Whether a stratum sampled in full has no sampling error.
-        credited : bool
-            Whether the office adds no more noise than devices leave to it.
-        """
-        inverse, squared = inverses(dealt, sizes, rates)
-        weights = self.weights_of(dealt)
-        r = self._stretches(budgets)
-        spread = self.spreads[:, self.question]
-        per_answer = weights**2 * inverse[:, self.form]
-        noise = self.constant - spread + r * (self.linear + r * self.square)
-        sampling, device = self._by_question(per_answer * spread), self._by_question(per_answer * noise)
-        if finite_population:
-            sampling = sampling - self.spreads / sizes[:, None]
-            device = device + self.rounding / sizes[:, None]
-        office = np.zeros_like(sampling)
-        if not self.publishes_rows:
-            e = self.office_budgets(budgets)[:, self.form] if credited else budgets[:, None]
-            stretched = (weights * (1.0 + r)) ** 2 * squared[:, self.form]
-            office = self._by_question(stretched * self.table_noise(e))
-        return QuestionParts(sampling, device, office)
+    @property
+    def mechanism(self) -> Mechanism:
+        """What noises an answer, or randomises a row; without devices, what is added at the office."""
+        return self.fitted
 
-    def table_noise(self, e: FloatArray) -> FloatArray:
-        """g·s(e/q) of every entry; none at an infinite budget."""
-        finite = np.where(np.isinf(e), 1.0, e)
-        return np.where(np.isinf(e), 0.0, self.factors * s(point(finite / self.sensitivities)))
+    @property
+    @abstractmethod
+    def credits_devices(self) -> bool:
+        """Whether less noise is added than is minimised, because answers are random by themselves."""
 
+    def odds_at(self, budgets: FloatArray) -> FloatArray:
+        """Return exp(e) − 1 of what one person sends, by stratum, at the budgets of the strata."""
+        device = self.device_epsilon
+        return np.expm1(budgets) if device is None else np.full(len(budgets), math.expm1(device))
+
+    @abstractmethod
     def office_budgets(self, budgets: FloatArray) -> FloatArray:
-        """Raise the office's budgets by what replaced rows give already, for each stratum and form.
+        """Raise the office's budgets by what devices give already, for each stratum and form.
 
         No noise is needed where they are infinite.
         """
-        assert self.device_epsilon is not None
-        return office_budgets(budgets[:, None], self.device_epsilon, self._informative)
 
+    @abstractmethod
     def losses_inside(self, budgets: FloatArray, times: int) -> FloatArray:
-        """Return what those in the sample lose if the same rows are released several times, by stratum.
+        """Return what those in the sample lose if the same reports are released several times, by stratum."""
 
-        Published rows are the same each time. Of tables only the office's noise is new; the form that loses
-        most counts.
-        """
-        if self.device_epsilon is None or times == 0:
-            return budgets * min(times, 1)
-        offices = times * self.office_budgets(budgets)
-        return np.asarray(joint_losses(offices, self.device_epsilon, self._informative).max(axis=1))
-
-    @property
-    def _informative(self) -> FloatArray:
-        """1 − ρ of each form: rows are replaced with probability ρ = K/(y + K)."""
-        assert self.odds is not None
-        return np.asarray(self.odds / (self.odds + self.cells))
-
+    @abstractmethod
     def office_adds_noise(self, budgets: FloatArray) -> bool:
-        """Whether the office noises a table of any stratum and form; at no finite budget there is none."""
-        return bool(np.isfinite(self.office_budgets(budgets)).any())
+        """Whether the office noises what is published of any stratum and form."""
 
-    def weights_of(self, dealt: IntArray | FloatArray) -> FloatArray:
-        """ω of each stratum and entry: a question on several forms is the mean of all answers to it."""
-        people = np.asarray(dealt, dtype=float)[:, self.form]
-        return np.asarray(people / self._by_question(people)[:, self.question])
+    # --- variances ----------------------------------------------------------------------------
 
-    def _by_question(self, entries: FloatArray) -> FloatArray:
-        """Add up the entries of each question."""
-        return entries @ sums_to(self.question, len(self.importances))
+    @abstractmethod
+    def dealt(self, terms: Terms, sizes: IntArray) -> IntArray:
+        """Deal the people of every stratum (rows) to the forms (columns)."""
 
-    def per_form(self, sizes: IntArray, budgets: FloatArray) -> FormVariances:
-        """Return how the variance of each stratum depends on who gets which form."""
-        if self.dealt_by_shares:  # Σ x²/m is least where m goes with x
-            squares = np.broadcast_to(self.shares**2, (len(sizes), len(self.shares)))
-            return FormVariances(squares, np.zeros_like(squares), np.zeros_like(squares))
-        w = self.importances[self.question]
-        r = self._stretches(budgets)
-        answer = self.constant + r * (self.linear + r * self.square)
-        forms = len(self.shares)
-        for_everyone = (np.bincount(self.question)[self.question] == forms) & (forms > 1)
-        own = np.where(for_everyone, 0.0, w * self.weights**2)
-        two = np.zeros_like(answer)
-        if not self.publishes_rows:
-            two = own * (1.0 + r) ** 2 * self.table_noise(budgets[:, None])
-        line = np.where(for_everyone, w, 0.0) * answer / (sizes.astype(float) ** 2)[:, None]
-        to_forms = sums_to(self.form, len(self.shares))
-        return FormVariances((own * answer) @ to_forms, two @ to_forms, line @ to_forms)
+    @abstractmethod
+    def question_parts(
+        self, terms: Terms, sizes: IntArray, *, finite_population: bool, credited: bool = True
+    ) -> QuestionParts:
+        """Variance of every question's mean in every stratum, with forms dealt in whole numbers.
 
+        ``credited`` is with as little noise of the office as devices leave to it.
+        """
 
-class FormVariances(NamedTuple):
-    """Variance of a stratum whose forms have m people each: Σ one/m + two/m² + line·m over the forms.
+    @abstractmethod
+    def parts_given_answers(
+        self, terms: Terms, sizes: IntArray, answers: FloatArray, *, finite_population: bool
+    ) -> QuestionParts:
+        """Return the same if so many of those invited answer, with the noise that was designed for all."""
 
-    The last part is that of questions for everyone, whose answers are all counted alike.
-    """
+    @abstractmethod
+    def everyone_asked(self, terms: Terms, n: FloatArray, *, finite_population: bool) -> FloatArray:
+        """Variance of every question's mean if all were asked it and nothing were noised."""
 
-    one: FloatArray
-    two: FloatArray
-    line: FloatArray
+    @abstractmethod
+    def stratum_variances(
+        self, terms: Terms, n: FloatArray, *, finite_population: bool, planned: bool, credited: bool
+    ) -> tuple[FloatArray, FloatArray]:
+        """Variance of each stratum's mean by importance, from sampling and from privacy.
 
-    def gain(self, m: IntArray) -> FloatArray:
-        """By how much one person more lowers it."""
-        product = m * (m + 1.0)
-        return np.asarray(self.one / product + self.two * (2.0 * m + 1.0) / product**2 - self.line)
+        ``planned`` is as it is minimised.
+        """
 
-
-def sums_to(groups: IntArray, number: int) -> FloatArray:
-    """Return the matrix that adds up entries by group."""
-    matrix = np.zeros((len(groups), number))
-    matrix[np.arange(len(groups)), groups] = 1.0
-    return matrix
-
-
-def inverses(
-    dealt: IntArray | FloatArray, sizes: IntArray, rates: FloatArray | None
-) -> tuple[FloatArray, FloatArray]:
-    """E[1/m] and E[1/m²] of each stratum and form."""
-    people = np.asarray(dealt, dtype=float)
-    if rates is None:
-        return 1.0 / people, 1.0 / people**2
-    forms = people.shape[1]
-    N, share = np.repeat(sizes, forms), np.repeat(rates, forms)
-    flat = people.ravel()
-    one, two = (
-        expected_inverse(N, share, flat, squared=each).reshape(people.shape) for each in (False, True)
-    )
-    return one, two
-
-
-def deal(sizes: IntArray, shares: FloatArray, variances: FormVariances, least: IntArray) -> IntArray:
-    """Deal the people of every stratum to the forms in whole numbers, for the least variance.
-
-    That is a sum of convex functions, so what no exchange of one person improves nothing does.
-
-    Parameters
-    ----------
-    sizes : array of int
-        People of each stratum, at least ``least`` times the number of forms.
-    shares : array
-        Where to start from.
-    variances : FormVariances
-        What is minimised.
-    least : array of int
-        Fewest people of a form, by stratum.
-    """
-    floor, rows = least[:, None], np.arange(len(sizes))
-    dealt = np.maximum(np.floor(sizes[:, None] * shares), floor).astype(np.int64)
-
-    def losses() -> FloatArray:  # of one person fewer
-        return np.where(dealt > floor, variances.gain(np.maximum(dealt - 1, 1)), np.inf)
-
-    while (missing := sizes - dealt.sum(axis=1)).any():
-        more, fewer = missing > 0, missing < 0
-        best, worst = np.argmax(variances.gain(dealt), axis=1), np.argmin(losses(), axis=1)
-        dealt[rows[more], best[more]] += 1
-        dealt[rows[fewer], worst[fewer]] -= 1
-    while True:
-        up, down = variances.gain(dealt), losses()
-        to, off = np.argmax(up, axis=1), np.argmin(down, axis=1)
-        helps = up[rows, to] > down[rows, off] + 1e-12 * np.abs(down[rows, off])
-        if not helps.any():
-            return dealt
-        dealt[rows[helps], to[helps]] += 1
-        dealt[rows[helps], off[helps]] -= 1
+    @abstractmethod
+    def released_variances(self, terms: Terms, n: FloatArray) -> FloatArray:
+        """Noise variance of what is noised once: an answer, or the mean of a stratum."""

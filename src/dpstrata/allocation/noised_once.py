@@ -27,7 +27,7 @@ from dpstrata.allocation.neighbours import nearest_with_answers
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.terms import Terms
 from dpstrata.numerics.arrays import ALL, FloatArray, IntArray, Rows, blocks, read_only
-from dpstrata.privacy.mechanisms.silent import Silent
+from dpstrata.privacy.mechanisms.noise import NoiseSum
 
 # Rounding of a room, with a margin: a strength is taken down by it, so that the promise is never exceeded.
 _SAFE = 1.0 - 2.0**-48
@@ -37,7 +37,7 @@ _TIGHT = 1e-9  # room that is left, relative, where strengths cannot rise
 
 def without_noise(terms: Terms) -> Terms:
     """Return the terms of the sampling variance alone, with what devices add to every answer."""
-    return replace(terms, mechanism=Silent(terms.mechanism.space), cap=None)
+    return replace(terms, noise=NoiseSum(()), cap=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +70,7 @@ class NoisedOnce:
     @property
     def answer_range(self) -> float:
         """R."""
-        return self.problem.terms.mechanism.answer_range
+        return self.problem.forms.fitted.answer_range
 
     @property
     def noise_weights(self) -> tuple[FloatArray, ...]:

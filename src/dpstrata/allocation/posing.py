@@ -11,16 +11,14 @@ from dpstrata.allocation.domains import find_partitions
 from dpstrata.allocation.figures import Family, families_of
 from dpstrata.allocation.form_terms import FormTerms
 from dpstrata.allocation.minimums import with_default_minimums
+from dpstrata.allocation.one_question import OneQuestion
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.questions import fewest_per_form, form_terms_of
+from dpstrata.allocation.questions import fewest_per_form, rows_on_forms
 from dpstrata.allocation.terms import Terms
-from dpstrata.allocation.turnout import WHOLE
-from dpstrata.errors import InfeasibleError, option
+from dpstrata.errors import InfeasibleError, InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.survey.inputs import Inputs
-from dpstrata.survey.objectives import coefficients
-from dpstrata.survey.releases.microdata import Microdata
-from dpstrata.survey.releases.sums import Sums
+from dpstrata.survey.options import OPTIONS, Objective
 from dpstrata.survey.strata import Strata
 from dpstrata.words.numbers import counted
 
@@ -28,44 +26,76 @@ from dpstrata.words.numbers import counted
 _NO_CAP = 200.0
 
 
-def terms_of(inputs: Inputs, strata: Strata) -> Terms:
-    """State the functions that inputs lead to for ``strata``."""
+def forms_in(inputs: Inputs, strata: Strata, factors: FloatArray | None = None) -> FormTerms:
+    """State how people are asked.
+
+    With ``factors`` the standard deviations of each stratum are so many times larger, but no larger than what
+    the answers allow.
+    """
     if inputs.rows:
-        return _terms_of_forms(form_terms_of(inputs, strata), inputs, strata)
+        spreads = inputs.spreads_in(strata)
+        return rows_on_forms(inputs, strata, spreads if factors is None else spreads.scaled(factors))
     sds = strata.spreads(inputs.question)
-    mechanism = inputs.fitted_mechanism()
-    cap = inputs.local_epsilon_cap
+    if factors is not None:
+        most = inputs.question.of_kind.largest_sd(inputs.question, strata.sizes)
+        sds = np.minimum(sds * factors, np.maximum(most, sds))
+    return OneQuestion(sds, inputs.fitted_mechanism(), inputs.release_form, inputs.device_epsilon)
+
+
+def terms_of(inputs: Inputs, strata: Strata, forms: FormTerms) -> Terms:
+    """State the functions of the sample sizes that all that is asked comes to."""
+    rates, cap = strata.response_rates, inputs.local_epsilon_cap
     return Terms(
         sizes=strata.sizes,
-        sds=sds,
-        coefficients=coefficients(strata, sds, inputs.objective),
+        variances=forms.core(),
+        coefficients=_coefficients(strata, forms.sds, inputs.objective),
         objective=inputs.objective,
         promise=inputs.promise,
-        mechanism=mechanism,
-        response_rates=_rates_below_one(strata),
+        noise=forms.noise(),
+        noise_power=forms.noise_power,
+        response_rates=None if rates is None or bool(np.all(rates == 1.0)) else rates,
         cap=cap if cap is not None and cap < _NO_CAP else None,
-        release=inputs.release_form,
+        units=forms.sds if inputs.objective == "unit_free" else None,
+        series_factors=forms.series_factors,
     )
 
 
-def _rates_below_one(strata: Strata) -> FloatArray | None:
-    rates = strata.response_rates
-    return None if rates is None or bool(np.all(rates == 1.0)) else rates
+def _coefficients(strata: Strata, sds: FloatArray, objective: Objective) -> FloatArray:
+    """Return a_i: N_i/ΣN for ``mean``, 1 for ``trace``, 1/S_i for ``unit_free``, the column for ``custom``.
 
-
-def _terms_of_forms(forms: FormTerms, inputs: Inputs, strata: Strata) -> Terms:
-    """State what forms make of all questions together, which have one function of n."""
-    return Terms(
-        sizes=strata.sizes,
-        sds=np.sqrt(forms.core()),
-        coefficients=strata.sizes / strata.population,
-        objective="mean",
-        promise=inputs.promise,
-        mechanism=forms.noise(),
-        response_rates=_rates_below_one(strata),
-        release=Microdata() if forms.publishes_rows else Sums(),
-        series_factors=forms.series_factors(len(WHOLE)),
-    )
+    Raises
+    ------
+    InputError
+        If the objective is unknown, a coefficient is missing, or ``unit_free`` meets a spread of zero.
+    """
+    match objective:
+        case "mean":
+            return read_only(strata.sizes / strata.population)
+        case "trace":
+            return read_only(np.ones(len(strata)))
+        case "unit_free":
+            if sds.min() < 1e-30:
+                name = strata.name(int(np.argmin(sds)))
+                raise InputError(
+                    f"{option('objective', objective)} divides by sd, which must be above 0, "
+                    f"got 0 in stratum {name!r}.",
+                    value=objective,
+                    where=f"stratum {name!r}",
+                )
+            return read_only(1.0 / sds)
+        case "custom":
+            if strata.coefficients is None:
+                raise InputError(
+                    f"{option('objective', objective)} needs a coefficient for every stratum, got none.",
+                    value=objective,
+                )
+            if not strata.coefficients.any():
+                raise InputError(
+                    f"{option('objective', objective)} needs at least one coefficient other than 0.",
+                    value=objective,
+                )
+            return strata.coefficients
+    raise InputError.must("objective", f"be one of {', '.join(OPTIONS['objective'].choices)}", objective)
 
 
 def pose(inputs: Inputs, strata: Strata, total: int | None = None) -> Problem:
@@ -80,8 +110,8 @@ def pose(inputs: Inputs, strata: Strata, total: int | None = None) -> Problem:
     total : int, optional
         Where the inputs do not fix it; by default the least that the limits allow.
     """
-    forms = None if not inputs.rows else form_terms_of(inputs, strata)
-    terms = terms_of(inputs, strata) if forms is None else _terms_of_forms(forms, inputs, strata)
+    forms = forms_in(inputs, strata)
+    terms = terms_of(inputs, strata, forms)
     lower, upper = size_limits(inputs, strata)
     if total is None:
         total = int(lower.sum()) if inputs.total is None else inputs.total
@@ -99,7 +129,7 @@ def pose(inputs: Inputs, strata: Strata, total: int | None = None) -> Problem:
             f"({int(upper.sum()):,}), got {option('total', total, ',')}.{advice}",
             nearest=int(upper.sum()),
         )
-    return Problem(terms, lower, upper, total, figures_in(inputs, strata, terms), forms=forms)
+    return Problem(forms, terms, lower, upper, total, figures_in(inputs, strata, terms))
 
 
 def _to_ask_everyone(inputs: Inputs, strata: Strata, total: int) -> str:
@@ -114,7 +144,7 @@ def figures_in(inputs: Inputs, strata: Strata, terms: Terms) -> tuple[Family, ..
     """State the figures that have one draw of noise each, by family; none for other releases."""
     if not inputs.release_form.noised_once:
         return ()
-    return families_of(terms, find_partitions(strata, inputs))
+    return families_of(terms, find_partitions(strata, inputs), stretch=inputs.release_form.stretch)
 
 
 def size_limits(inputs: Inputs, strata: Strata) -> tuple[IntArray, IntArray]:

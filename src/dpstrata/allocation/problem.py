@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from dpstrata.allocation.figures import Family
 from dpstrata.allocation.form_terms import FormTerms
 from dpstrata.allocation.terms import Terms
 from dpstrata.errors import InfeasibleError, option
-from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.words.numbers import counted
 
 
@@ -20,8 +20,10 @@ class Problem:
 
     Parameters
     ----------
+    forms : FormTerms
+        How people are asked.
     terms : Terms
-        The functions f_i.
+        The functions f_i, which sum up all questions.
     lower, upper : array of int
         1 <= lower <= upper <= stratum size.
     total : int
@@ -31,8 +33,6 @@ class Problem:
     scales : tuple of array
         Of several families, the scales of the noise of their figures at the sizes of a design. Other sizes
         keep their proportions. Those of a single family follow from the sizes.
-    forms : FormTerms, optional
-        The questions of a questionnaire, which the terms sum up.
 
     Raises
     ------
@@ -48,13 +48,13 @@ class Problem:
     (40, [1, 1], [700, 900])
     """
 
+    forms: FormTerms
     terms: Terms
     lower: IntArray
     upper: IntArray
     total: int
     families: tuple[Family, ...] = ()
     scales: tuple[FloatArray, ...] = ()
-    forms: FormTerms | None = None
 
     def __post_init__(self) -> None:
         if not np.all(self.lower <= self.upper):
@@ -76,7 +76,7 @@ class Problem:
     def least_in_words(self) -> str:
         """Name the least total: the sum of the minimums, or what forms need where they decide on it."""
         least = int(self.lower.sum())
-        if self.forms is None or not np.array_equal(self.lower, self.forms.fewest * len(self.forms.shares)):
+        if not np.array_equal(self.lower, self.forms.fewest * len(self.forms.shares)):
             return f"the sum of the minimums ({least:,})"
         each = "two people" if np.all(self.forms.fewest == 2) else "enough people for two answers"
         return f"{least:,}, {each} on each of {counted(len(self.forms.shares), 'form')} in every stratum"
@@ -88,12 +88,15 @@ class Problem:
             nearest=nearest,
         )
 
-    @property
-    def sds(self) -> FloatArray:
-        """S of each stratum; of a questionnaire that of all questions on average, in units of a range."""
-        if self.forms is None:
-            return self.terms.sds
-        return read_only(np.sqrt(self.forms.spreads @ self.forms.importances))
+    def asked(self, forms: FormTerms) -> Problem:
+        """Pose the same problem where people are asked in the same way, with other importances or spreads."""
+        terms = replace(
+            self.terms,
+            variances=forms.core(),
+            noise=forms.noise(),
+            series_factors=forms.series_factors,
+        )
+        return replace(self, forms=forms, terms=terms)
 
     def objective(self, sizes: IntArray | FloatArray) -> float:
         """Σ f_i at the given sizes, without the finite population correction."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from dpstrata.allocation.form_terms import FormTerms
-from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.rows_on_forms import RowsOnForms
 from dpstrata.allocation.turnout import fewest_for_two_answers
 from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.survey.forms import FormPlan, Table
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
@@ -18,13 +17,9 @@ from dpstrata.survey.questionnaires.spreads import Spreads
 from dpstrata.survey.strata import Strata
 
 
-def form_terms_of(inputs: Inputs, strata: Strata, spreads: Spreads | None = None) -> FormTerms:
-    """State what the chosen forms of a questionnaire make of the term of every stratum.
-
-    What is known of the answers is that of the inputs, unless other ``spreads`` are given.
-    """
+def rows_on_forms(inputs: Inputs, strata: Strata, spreads: Spreads) -> RowsOnForms:
+    """State what the chosen forms of a questionnaire make of the term of every stratum."""
     questionnaire = inputs.questions
-    spreads = inputs.spreads_in(strata) if spreads is None else spreads
     forms = inputs.chosen_forms
     place = {question.name: j for j, question in enumerate(questionnaire)}
     entries = [
@@ -37,8 +32,10 @@ def form_terms_of(inputs: Inputs, strata: Strata, spreads: Spreads | None = None
     curves = [spreads.in_row(j, levels) for j, _, levels in entries]
     k = len(strata)
     tables = [table_noise(questionnaire, forms[t], j, levels) for j, t, levels in entries]
-    return FormTerms(
+    return RowsOnForms(
+        fitted=get_mechanism(inputs.mechanism, inputs.space),
         importances=importances(questionnaire),
+        ranges=np.array([question.range for question in questionnaire]),
         spreads=spreads.variances,
         rounding=_largest_rounding(spreads, entries),
         question=question,
@@ -55,13 +52,6 @@ def form_terms_of(inputs: Inputs, strata: Strata, spreads: Spreads | None = None
         dealt_by_shares=inputs.asks_by_question,
         device_epsilon=inputs.device_epsilon,
     )
-
-
-def with_form_terms(problem: Problem, forms: FormTerms) -> Problem:
-    """Pose the same problem where forms are the same, and importances or spreads are others."""
-    factors = forms.series_factors(len(problem.terms.series_factors))
-    terms = replace(problem.terms, sds=np.sqrt(forms.core()), mechanism=forms.noise(), series_factors=factors)
-    return replace(problem, terms=terms, forms=forms)
 
 
 def importances(questionnaire: Questionnaire) -> FloatArray:

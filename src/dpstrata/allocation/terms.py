@@ -1,15 +1,20 @@
 r"""One term per stratum: how much variance its sample size costs.
 
-For stratum i with size N, response rate r (of N people at least rN would answer), standard deviation S,
-coefficient a and n people invited,
+For stratum i with size N, response rate r (of N people at least rN would answer), coefficient a and n people
+invited,
 
-.. math:: f(n) = a^2\, \frac{S^2 + v(e(n))}{r n}, \quad e(n) = \ln(1 + C/n), \; C = (e^\varepsilon - 1) r N .
+.. math:: f(n) = a^2 \left( \frac{V}{r n} + \frac{v(e(n))}{(r n)^p} \right), \quad
+    e(n) = \ln(1 + C/n), \; C = (e^\varepsilon - 1) r N .
 
-A mechanism's variance is :math:`v = R^2 (q/y^2 + l/y + \psi(e))` with :math:`y = e^e - 1`. Under this e(n) y
-is C/n, so that the first part over n is a straight line, :math:`q n/C^2`, and the second a constant, l/C. So,
-up to a constant,
+V is all that falls like 1/n: how much answers differ, and what devices add at a fixed budget. v is the noise
+at the budget that depends on n (:mod:`dpstrata.privacy.mechanisms.noise`), which every answer gets (p = 1) or
+the sum of a stratum gets once (p = 2). Both are sums over all questions and forms
+(:mod:`dpstrata.allocation.form_terms`).
 
-.. math:: f(n) = a^2\, \frac{S^2 + R^2 \psi(e(n))}{r n} + t\,n, \qquad t = q R^2 a^2 / (r C^2) ,
+With :math:`v = U (q/y^2 + l/y + \psi(e))`, :math:`y = e^e - 1`, and p = 1, y is C/n, so that the first part
+over n is a straight line, :math:`q n/C^2`, and the second a constant, l/C. So, up to a constant,
+
+.. math:: f(n) = a^2\, \frac{V + U \psi(e(n))}{r n} + t\,n, \qquad t = q U a^2 / (r C^2) ,
 
 a *core* that falls like 1/n plus a *tilt*, the price of lost secrecy. For the population mean all tilts
 are equal (unless response rates differ) and drop out of every comparison; elsewhere they are taken relative
@@ -17,23 +22,19 @@ to the tilt of one stratum (the origin). Gains and prices below are measured fro
 ``gain = f(n) - f(n + 1) + origin``. A cap on the local budget changes f below its kink (see ``cap``).
 
 That is where everyone answers. Where the number of answers is random, 1/(rn) stands for the planning bound on
-its mean inverse (see ``response``), a polynomial in 1/n; and where the sum of a stratum is noised once
-instead of every answer, v is multiplied by another one that falls like 1/n². Both are written as
+its mean inverse (see ``turnout``), a polynomial in 1/n. With that, or with p = 2,
 
-.. math:: f(n) = A \left(P(n) + \psi(e(n))\, Q(n)\right) + t\,n + \mathit{const}, \qquad A = a^2 R^2 / r ,
+.. math:: f(n) = A \left(P(n) + \psi(e(n))\, Q(n)\right) + t\,n + \mathit{const}, \qquad A = a^2 U / r ,
 
 with polynomials P and Q in 1/n that have no negative coefficient: what (q/y² + l/y)·Q adds beyond tilt and
 constant is such a polynomial too. Where Q falls like 1/n² there is no tilt.
-
-What is released (``releases``) says which of the two it is, and may add a variance d to S² and stretch the
-noise by g: then gR stands for R, and S² + d for S².
 """
 
 from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -41,12 +42,10 @@ from dpstrata.allocation.cap import Cap
 from dpstrata.allocation.turnout import WHOLE, Decay, exact_planning_bound, planning_decay
 from dpstrata.numerics.arrays import ALL, BoolArray, FloatArray, IntArray, Rows, blockwise
 from dpstrata.numerics.twofold import difference_of_products
-from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import SERIES_BELOW, Point, Step, point
+from dpstrata.privacy.mechanisms.noise import Noise
 from dpstrata.privacy.promises.base import Promise
 from dpstrata.survey.options import Objective
-from dpstrata.survey.releases.base import Release
-from dpstrata.survey.releases.microdata import Microdata
 
 EXACT_DIGITS = 100
 # Digits that f(n) − f(n+1) may lose by plain subtraction: 24 at n = 1e12, 26 at ε = 1e-6, and a margin.
@@ -63,33 +62,36 @@ class Terms:
 
     Parameters
     ----------
-    sizes, sds, coefficients : array
-        N, S and a of each stratum.
+    sizes, variances, coefficients : array
+        N, V and a of each stratum.
     objective : str
         How the coefficients came about; near-ties need them exactly.
     promise : Promise
         What is promised to everyone.
-    mechanism : Mechanism
-        What noises an answer.
+    noise : Noise
+        v, of an answer or of a sum.
+    noise_power : {1, 2}
+        p: 1 where every answer gets a draw of noise, 2 where the sum of a stratum gets one.
     response_rates : array, optional
         r of each stratum, 0 < r <= 1; ``None`` where everyone answers.
     cap : float, optional
         The most that one answer may spend.
-    release : Release
-        What is released, and so what the noise is added to.
+    units : array, optional
+        With the unit-free objective, what the mean of each stratum is measured in: its coefficient is 1/unit.
     series_factors : tuple of float
         How much larger the terms of the planning bound are where only part of the people get a question.
     """
 
     sizes: IntArray
-    sds: FloatArray
+    variances: FloatArray
     coefficients: FloatArray
     objective: Objective
     promise: Promise
-    mechanism: Mechanism
+    noise: Noise
+    noise_power: Literal[1, 2] = 1
     response_rates: FloatArray | None = None
     cap: float | None = None
-    release: Release = field(default_factory=Microdata)
+    units: FloatArray | None = None
     series_factors: tuple[float, ...] = WHOLE
     tilts: FloatArray | None = field(init=False, default=None)
     """t of each stratum, or ``None`` where all are equal."""
@@ -98,46 +100,47 @@ class Terms:
     origin: float = field(init=False, default=0.0)
     kinks: FloatArray | None = field(init=False, default=None)
     """Sample size below which the cap binds, or ``None`` without a cap."""
+    scale: FloatArray = field(init=False)
+    """A = a²U/r, the factor of every core."""
     _population: int = field(init=False, default=0)
     _once: bool = field(init=False, default=False)  # whether sums are noised, once
-    _R: float = field(init=False, default=0.0)  # gR, for which R stands below
+    _unit: float = field(init=False, default=1.0)  # U
     _C: FloatArray = field(init=False)
-    _A: FloatArray = field(init=False)  # a²R²/r
-    _V: FloatArray = field(init=False)  # S²/R²
+    _V: FloatArray = field(init=False)  # V/U
     _spread: Decay | None = field(init=False, default=None)  # P, and
-    _noise: Decay | None = field(init=False, default=None)  # Q, where f is not A(V + v/R²)/n
+    _noise: Decay | None = field(init=False, default=None)  # Q, where f is not a²(V + v)/n
     _cap: Cap | None = field(init=False, default=None)
     _slope_terms: FloatArray | None = field(init=False, default=None)  # what slopes are differences of
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        R, c = self.mechanism.answer_range * self.release.stretch, self.promise.odds_minus_one
-        put(self, "_R", R)
-        put(self, "_once", self.release.noise_power == 2)
+        unit, c = self.noise.unit, self.promise.odds_minus_one
+        put(self, "_unit", unit)
+        put(self, "_once", self.noise_power == 2)
         put(self, "_population", int(self.sizes.sum()))
         put(self, "_C", self.sizes * c)
-        for name, root in (("_A", self.coefficients * R), ("_V", self.sds / R)):
-            root *= root
-            put(self, name, root)
-        if self.release.device_variance > 0:
-            self._V.__iadd__(self.release.device_variance / R**2)
+        put(self, "scale", self.coefficients * self.coefficients)
+        if unit != 1.0:
+            self.scale.__imul__(unit)
+        put(self, "_V", self.variances if unit == 1.0 else self.variances / unit)
         if self.response_rates is not None:
             self._C.__imul__(self.response_rates)
-            self._A.__itruediv__(self.response_rates)
+            self.scale.__itruediv__(self.response_rates)
         if self._once or self.random_answers:
             self._put_polynomials()
         if self._once:
             return
         if self.cap is not None:
-            cap = Cap(self.cap, self.promise, self.mechanism)
+            cap = Cap(self.cap, self.promise, self.noise)
             put(self, "_cap", cap)
             put(self, "kinks", self._C / cap.odds_minus_one)
-        if self._equal_tilts:
+        rates = self.response_rates
+        if self.objective == "mean" and (rates is None or bool(np.all(rates == rates[0]))):
             answering = 1.0 if self.response_rates is None else float(self.response_rates[0])
-            put(self, "origin", self.mechanism.square * (R / c / self._population) ** 2 / answering**3)
+            put(self, "origin", self.noise.square * unit * (1.0 / c / self._population) ** 2 / answering**3)
         else:
-            ratio = self._A / self._C / self._C
-            tilts = self.mechanism.square * ratio
+            ratio = self.scale / self._C / self._C
+            tilts = self.noise.square * ratio
             put(self, "tilts", tilts)
             self._measure_from(int(np.argmin(tilts)))
 
@@ -166,18 +169,13 @@ class Terms:
             noise = self._decay(squared=True)
         spread = [self._V * c for c in sampling.coefficients]
         # (l·n/C + q·n²/C²)·Σ c_j n^-(p + j): powers from 1 on, the others being tilt and constant.
-        line, square = self.mechanism.linear, self.mechanism.square
+        line, square = self.noise.linear, self.noise.square
         for j, c in enumerate(noise.coefficients):
             for power, w, part in ((j - 1, line, 1.0), (j - 2, square, 1.0 / self._C)):
                 if (at := noise.power + power - 1) >= 0:
                     spread[at] = spread[at] + w * c * part / self._C
         object.__setattr__(self, "_spread", Decay(1, tuple(spread)))
         object.__setattr__(self, "_noise", noise)
-
-    @property
-    def _equal_tilts(self) -> bool:
-        rates = self.response_rates
-        return self.objective == "mean" and (rates is None or bool(np.all(rates == rates[0])))
 
     def _measure_from(self, reference: int) -> None:
         if self.tilts is not None:
@@ -205,7 +203,7 @@ class Terms:
         comes from a difference of two products in twice the working precision, plus what the response rates
         add, K·q_j²·(r_j³ − r_i³)/(r_i·r_j)³.
         """
-        constant = self.mechanism.square * (self._R / self.promise.odds_minus_one) ** 2
+        constant = self.noise.square * self._unit * (1.0 / self.promise.odds_minus_one) ** 2
         by_size, q = self._size_differences(j)
         if by_size is not None:
             by_size *= constant
@@ -224,9 +222,10 @@ class Terms:
         if self.objective == "mean":
             return None, 1.0 / self._population
         N = self.sizes.astype(float)
-        if self.objective == "unit_free":  # q = 1/(S·N)
-            below, above = self.sds * N, np.ones(1)
-            difference = difference_of_products(self.sds[j], N[j], self.sds, N)
+        if self.objective == "unit_free":  # q = 1/(unit·N)
+            assert self.units is not None
+            below, above = self.units * N, np.ones(1)
+            difference = difference_of_products(self.units[j], N[j], self.units, N)
         else:
             below, above = N, np.abs(self.coefficients)
             difference = difference_of_products(above, N[j], above[j], N)
@@ -262,30 +261,19 @@ class Terms:
         return np.where(n < self.kinks, np.minimum(spent, promised), promised)
 
     def noise_variances(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
-        """g²·v(e(n)): the variance of one draw of noise."""
-        variances = blockwise(lambda m, part: self.mechanism.variance_at(self.budgets(m, part)), n, rows)
-        return variances if self.release.stretch == 1.0 else variances * self.release.stretch**2
-
-    def credited_variances(self, n: FloatArray) -> FloatArray:
-        """g²·v of one draw of noise as it is made: less than is minimised where devices noise as well."""
-        if not self.release.credits_devices:
-            return self.noise_variances(n)
-        budgets = self.release.credited(self.budgets(n).e)
-        needed = np.isfinite(budgets)
-        variances = np.zeros(len(n))
-        variances[needed] = self.mechanism.variance(budgets[needed]) * self.release.stretch**2
-        return variances
+        """v(e(n)): the variance of one draw of noise."""
+        return blockwise(lambda m, part: self.noise.variance_at(self.budgets(m, part)), n, rows)
 
     def values(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
         """f(n), whole: with the tilt and without the finite population correction."""
 
         def value(m: FloatArray, part: Rows) -> FloatArray:
-            noise = self.mechanism.variance_at(self.budgets(m, part)) / self.mechanism.answer_range**2
+            noise = self.noise.variance_at(self.budgets(m, part)) / self._unit
             if self._noise is None:
-                return self._A[part] * ((self._V[part] + noise) / m)
+                return self.scale[part] * ((self._V[part] + noise) / m)
             decay = self._noise.value(m, part)
             sampling = self._sampling.value(m, part) if self._once else decay
-            return self._A[part] * (self._V[part] * sampling + noise * decay)
+            return self.scale[part] * (self._V[part] * sampling + noise * decay)
 
         return blockwise(value, n, rows)
 
@@ -293,7 +281,7 @@ class Terms:
         """Whether tilt and core need not be kept apart: all budgets are large, so the tilt is small."""
         if self._once:
             return False
-        return self.mechanism.constant_remainder is None and bool(at.e.min() >= SERIES_BELOW)
+        return self.noise.takes_whole and bool(at.e.min() >= SERIES_BELOW)
 
     # --- differences --------------------------------------------------------------------------
 
@@ -307,14 +295,14 @@ class Terms:
             d = np.log1p(C / (m * (more + C)))
             after = Point(before.e - d, more, C)
             whole = self._whole(before)
-            core = self.mechanism.remainder(before, whole=whole)
-            increase = self.mechanism.remainder_step(Step(before, after, d), whole=whole)
+            core = self.noise.remainder(before, whole=whole)
+            increase = self.noise.remainder_step(Step(before, after, d), whole=whole)
             if self._noise is None or self._spread is None:
-                # (S² + R²ψ)/(n(n+1)) − R²Δψ/(n+1), all in units of R²
+                # (V + Uψ)/(n(n+1)) − UΔψ/(n+1), all in units of U
                 core += self._V[part]
                 core /= m
                 core -= increase
-                core *= self._A[part] / more
+                core *= self.scale[part] / more
             else:  # P(n) − P(n+1) + ψ(Q(n) − Q(n+1)) − Δψ·Q(n+1); with all of v in ψ, V·Q is all of P
                 if whole:
                     core += self._V[part]
@@ -322,7 +310,7 @@ class Terms:
                 if not whole:
                     core += self._spread.drop(m, part)
                 core -= increase * self._noise.value(more, part)
-                core *= self._A[part]
+                core *= self.scale[part]
             if whole:  # the tilt is still in it
                 core += self.origin if self.tilts is None else self.tilts[part]
             if self.slope is not None:
@@ -344,12 +332,12 @@ class Terms:
             return
         # n and n + 1 below it: A(V + v)/(n(n + 1)).
         fall = 1.0 / (n * (n + 1.0)) if self._noise is None else self._noise.drop(n, rows)
-        below = self._A[rows] * ((self._V[rows] + cap.variance) * fall)
+        below = self.scale[rows] * ((self._V[rows] + cap.variance) * fall)
         below += self.origin
         across = np.flatnonzero(near & (n + 1.0 > kinks * (1.0 - 1e-12)))
         if across.size:
             # Only n below it: f(n) is larger than without the cap by A times the lift over n.
-            m, A = n[across], self._A[rows][across]
+            m, A = n[across], self.scale[rows][across]
             rates = 1.0 if self.response_rates is None else self.response_rates[rows][across]
             excess = cap.excess(m, self.sizes[rows][across].astype(float), rates)
             at = Point(before.e[across], m, self._C[rows][across])
@@ -364,10 +352,10 @@ class Terms:
         One bound for each of ``rows``; for a single gain and equal tilts, one for all.
         """
         if self.slope is None:
-            return np.asarray(self.mechanism.rounding * _SPACING * np.abs(gain))
+            return np.asarray(self.noise.rounding * _SPACING * np.abs(gain))
         slope = self.slope[rows]
         terms = np.abs(slope) if self._slope_terms is None else self._slope_terms[rows]
-        return np.asarray(self.mechanism.rounding * _SPACING * (np.abs(gain + slope) + terms))
+        return np.asarray(self.noise.rounding * _SPACING * (np.abs(gain + slope) + terms))
 
     def is_straight(self, rows: Rows = ALL) -> BoolArray:
         """Whether f is a straight line: each further person is worth exactly the same."""
@@ -375,11 +363,11 @@ class Terms:
         if self._spread is not None:
             for coefficient in self._spread.coefficients:
                 straight &= np.broadcast_to(coefficient, len(self))[rows] == 0
-        if self.mechanism.constant_remainder != 0:
+        if self.noise.constant_remainder != 0:
             straight[:] = False
         elif self.kinks is not None:
             straight &= self.kinks[rows] <= 1.0
-        straight |= self._A[rows] == 0
+        straight |= self.scale[rows] == 0
         return straight
 
     # --- derivatives --------------------------------------------------------------------------
@@ -391,7 +379,7 @@ class Terms:
         """
         at = self._uncapped(x, rows)
         whole = self._whole(at)
-        rho, first, second = self.mechanism.remainder_slopes(at, whole=whole)
+        rho, first, second = self.noise.remainder_slopes(at, whole=whole)
         z = at.z
         lift = z * first
         if self._noise is None or self._spread is None:
@@ -428,18 +416,18 @@ class Terms:
     def _tilt_part(self, x: FloatArray, rows: Rows) -> FloatArray:
         """t·x²/A = q(x/C)²: what the tilt takes off W."""
         ratio = x / self._C[rows]
-        return self.mechanism.square * ratio * ratio
+        return self.noise.square * ratio * ratio
 
     def marginal(self, x: FloatArray) -> FloatArray:
         """-f' + origin at real sample sizes ``x``."""
         W, _ = self.curve(x)
-        marginal = self._A * W / (x * x)
+        marginal = self.scale * W / (x * x)
         return marginal if self.slope is None else marginal - self.slope
 
     @property
     def falls_like_inverse(self) -> bool:
         """Whether every core is exactly A·W/n with W constant, so that the relaxation has a closed form."""
-        constant = self.mechanism.constant_remainder
+        constant = self.noise.constant_remainder
         if self.random_answers:
             return False
         return constant == 0 if self._once else constant is not None
@@ -450,17 +438,12 @@ class Terms:
         if self._noise is not None:
             everywhere = np.maximum(self.sizes * rate, 1.0)
             weights = blockwise(lambda x, part: self.curve(x, part)[0], everywhere, ALL)
-            weights *= self._A
+            weights *= self.scale
             return np.sqrt(weights, out=weights)
-        remainder = self.mechanism.remainder(point(np.log1p(np.array([self.promise.odds_minus_one / rate]))))
+        remainder = self.noise.remainder(point(np.log1p(np.array([self.promise.odds_minus_one / rate]))))
         weights = self._V + remainder  # one array, in place: large problems wait for fresh memory
-        weights *= self._A
+        weights *= self.scale
         return np.sqrt(weights, out=weights)
-
-    @property
-    def scale(self) -> FloatArray:
-        """A = a²R²/r, the factor of every core."""
-        return self._A
 
     def exact_gain(self, row: int, n: int) -> Any:
         """f(n) - f(n + 1) of one stratum in mpmath, to 100 digits; no origin is added."""
@@ -474,23 +457,23 @@ class Terms:
         from mpmath import mp
 
         with mp.workdps(_WORKING_DIGITS):
-            N, S = int(self.sizes[row]), mp.mpf(float(self.sds[row]))
+            N, V = int(self.sizes[row]), mp.mpf(float(self.variances[row]))
             match self.objective:
                 case "mean":
                     a = mp.mpf(N) / self._population
                 case "unit_free":
-                    a = 1 / S
+                    assert self.units is not None
+                    a = 1 / mp.mpf(float(self.units[row]))
                 case _:
                     a = mp.mpf(float(self.coefficients[row]))
             r = mp.mpf(1 if self.response_rates is None else float(self.response_rates[row]))
             e = mp.log1p(self.promise.exact_odds_minus_one(mp) * r * N / n)
             if self.cap is not None:
                 e = min(e, mp.mpf(self.cap))
-            d, g = self.release.exact_layers(mp)
-            v = g**2 * self.mechanism.exact_variance(e)
+            v = self.noise.exact_variance(e)
             if not self.random_answers:
-                return a**2 * (S**2 + d + (v / (r * n) if self._once else v)) / (r * n)
+                return a**2 * (V + (v / (r * n) if self._once else v)) / (r * n)
             factors = self.series_factors
             sampling = exact_planning_bound(r, n, squared=False, factors=factors)
             noise = exact_planning_bound(r, n, squared=True, factors=factors) if self._once else sampling
-            return a**2 * ((S**2 + d) * sampling + v * noise)
+            return a**2 * (V * sampling + v * noise)

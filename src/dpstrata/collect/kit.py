@@ -243,7 +243,8 @@ def _asked(plan: Design, text: str | None) -> tuple[Questionnaire, _Forms]:
     questionnaire = plan.inputs.questions
     if not plan.inputs.rows:
         question = _single(plan, text)
-        return Questionnaire([question]), [([question], question.candidates)]
+        alone = Questionnaire([question], language=questionnaire.language)
+        return alone, [([question], question.candidates)]
     if text is not None:
         raise InputError(
             f"{option('text')} is for a single question, and the questions of a questionnaire have texts.",

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dpstrata.allocation.posing import figures_in, terms_of
+from dpstrata.allocation.posing import figures_in, forms_in, terms_of
 from dpstrata.allocation.variances import variance_parts
 from dpstrata.errors import InputError
 from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism, mechanism_class
@@ -148,7 +148,8 @@ def _each(inputs: Inputs, names: list[str]) -> list[Inputs]:
 
 def _with_inputs(plan: Design, inputs: Inputs) -> tuple[str, float]:
     """Return the mechanism and the variance of the same sample sizes with other inputs; nothing is solved."""
-    terms = terms_of(inputs, plan.strata)
-    problem = replace(plan.problem, terms=terms, families=figures_in(inputs, plan.strata, terms))
+    forms = forms_in(inputs, plan.strata)
+    terms = terms_of(inputs, plan.strata, forms)
+    problem = replace(plan.problem, forms=forms, terms=terms, families=figures_in(inputs, plan.strata, terms))
     parts = variance_parts(problem, plan.sample_sizes, finite_population=inputs.finite_population)
     return get_mechanism(inputs.mechanism, inputs.space).title, parts.total

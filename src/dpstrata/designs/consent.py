@@ -57,7 +57,7 @@ def consent_figures(plan: Design, noised_at: str | None, form: int | None) -> Co
     )
     return ConsentFigures(
         published=release.told,
-        unit="rows" if plan.forms else "answers",
+        unit="rows" if plan.inputs.rows else "answers",
         raw=place != "device",
         changed=changed,
         amount=amount,
@@ -87,8 +87,7 @@ def _form(plan: Design, form: int | None) -> int | None:
     if form is None:
         return None
     if isinstance(form, bool) or not isinstance(form, int) or not 1 <= form <= len(plan.forms):
-        rule = f"be from 1 to {len(plan.forms)}" if plan.forms else "be left out without a questionnaire"
-        raise InputError.must("form", rule, form)
+        raise InputError.must("form", f"be from 1 to {len(plan.forms)}", form)
     return form
 
 
@@ -107,7 +106,9 @@ def _counts_complete(plan: Design, form: int | None) -> bool:
 
 
 def _asked(plan: Design, form: int | None) -> list[Question]:
-    """Return the questions of a form, or of all."""
+    """Return the questions of a form, or of all, whose answers are sent as a row."""
+    if not plan.inputs.rows:
+        return []
     forms = plan.forms if form is None else (plan.forms[form - 1],)
     names = {name for each in forms for name in each.questions}
     return [each for each in plan.inputs.questions if each.name in names]
@@ -117,7 +118,7 @@ def _changed(
     plan: Design, budgets: FloatArray, form: int | None
 ) -> tuple[tuple[float, float] | None, float | None]:
     """Return the smallest and largest share that is changed, or by how much numbers are moved at least."""
-    if plan.forms:
+    if plan.inputs.rows:
         forms = plan.forms if form is None else (plan.forms[form - 1],)
         # ρ(K − 1)/K: a row that is replaced by itself is not changed
         rates = [

@@ -39,7 +39,9 @@ def expected_mean(plan: Design) -> float | None:
 
 def expected_answers(plan: Design) -> list[float | None]:
     """Return the mean, or share of yes, expected of every question, where it is known in all strata."""
-    spreads = plan.inputs.spreads_in(plan.strata)
+    if not plan.inputs.rows:
+        return [plan.expected_mean]
+    spreads = plan.spreads
     weights = plan.strata.sizes / plan.strata.population
     means = []
     for question in spreads.questionnaire:

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpstrata.privacy.mechanisms.category_response import CategoryResponse
-from dpstrata.privacy.mechanisms.randomized_response import RandomizedResponse
-
 if TYPE_CHECKING:
     from dpstrata.designs.record import Design
 
@@ -23,7 +20,7 @@ class Influence:
     stratum : int
         Where it is most.
     form : int or None
-        The form there, by position; ``None`` without a questionnaire.
+        The form there, by position; ``None`` where a single question is no row.
     answers : float
         How many answers are expected there.
     by_lying : float
@@ -48,8 +45,8 @@ def largest_influence(plan: Design) -> Influence:
     A row of K cells is kept with probability 1 − ρ = y/(y + K), y = expm1(E), and estimates divide by that.
     """
     rates = np.ones(len(plan.strata)) if plan.strata.response_rates is None else plan.strata.response_rates
-    cells = [form.cells for form in plan.forms] or [_single_cells(plan)]
-    sizes = [form.sample_sizes for form in plan.forms] or [plan.sample_sizes]
+    cells = [form.cells for form in plan.forms]
+    sizes = [form.sample_sizes for form in plan.forms]
     answers = np.maximum(np.column_stack(sizes) * rates[:, np.newaxis], 1.0)
     kept = np.ones(answers.shape)
     if cells[0]:
@@ -61,11 +58,4 @@ def largest_influence(plan: Design) -> Influence:
     m = float(answers[stratum, form])
     bounded = cells[0] or not plan.inputs.release_form.noised_at
     sending = float(shifts[stratum, form]) if bounded else None
-    return Influence(stratum, form if plan.forms else None, m, 1.0 / m, sending)
-
-
-def _single_cells(plan: Design) -> int:
-    """Return how many answers a device can send in place of the true one; 0 where it adds noise, or none."""
-    inputs = plan.inputs
-    replaced = inputs.mechanism in (RandomizedResponse.name, CategoryResponse.name)
-    return (inputs.space.values or 0) if replaced and inputs.release_form.noised_at else 0
+    return Influence(stratum, form if plan.inputs.rows else None, m, 1.0 / m, sending)

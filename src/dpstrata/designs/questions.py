@@ -1,10 +1,9 @@
-"""What a design says of a questionnaire: its forms, and the precision of every question."""
+"""What a design says of what is asked: its forms, and the precision of every question."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,12 +11,11 @@ import numpy as np
 from dpstrata.allocation.form_items import as_items, forms_problem, mixture_of
 from dpstrata.allocation.forms import Forms, FormsProblem
 from dpstrata.allocation.turnout import expected_inverse
-from dpstrata.allocation.variances import dealt_to_forms, everyone_asked, question_parts
+from dpstrata.allocation.variances import figure_noise, question_parts
 from dpstrata.designs.expected import expected_answers
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
-from dpstrata.numerics.identity import Same
 from dpstrata.privacy.mechanisms.kernels import point, s
-from dpstrata.survey.forms import Table
+from dpstrata.survey.forms import FormPlan, Table
 
 if TYPE_CHECKING:
     from dpstrata.designs.record import Design
@@ -27,25 +25,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DesignedForm:
-    """One form: who is asked what, and how often a row of answers is replaced.
+    """One form: who is asked what, and how often what a device sends is replaced.
+
+    A single question is on one form that everyone gets.
 
     Attributes
     ----------
     questions : tuple of str
         What is asked, in the order of the questionnaire.
     levels : tuple of int
-        How many levels each answer has.
+        How many levels each answer has; 0 where noise is added to it.
     cells : int
-        How many different rows of answers there are.
+        How many different rows of answers there are; 0 where noise is added.
     replaced, least_replaced : float
-        The probability that a row is replaced by a random one, the largest and the smallest of any stratum.
-        They differ only where rows are published.
+        The probability that a row is replaced by a random one, the largest and the smallest of any stratum;
+        0 where noise is added. They differ only where what devices send is published.
     share : float
         The share of people who get it.
     sample_sizes : array of int
         People who get it, in each stratum.
     tables : tuple of Table
-        What the office publishes of it; none where rows are published.
+        What the office publishes of it; none where rows or answers are published, or a mean.
     """
 
     questions: tuple[str, ...]
@@ -72,7 +72,8 @@ class DesignedQuestion:
     margin : float
         The margin of error at the design's confidence.
     sampling, device, office : float
-        Its variance by cause: who is asked, rows that devices replace, and the office's noise.
+        Its variance by cause: who is asked, noise in answers or rows that are replaced, and the office's
+        noise.
     standard_error_without_privacy : float
         If everyone in the sample were asked every question and no noise were added.
     if_split : float
@@ -80,7 +81,7 @@ class DesignedQuestion:
     target : float or None
         The standard error to reach.
     expected : float or None
-        The mean, or share of yes, that is expected; ``None`` where the spreads do not tell it.
+        The mean, or share of yes, that is expected; ``None`` where nothing tells it.
     """
 
     name: str
@@ -102,67 +103,80 @@ class DesignedQuestion:
 
 
 def forms_of(plan: Design) -> tuple[DesignedForm, ...]:
-    """Describe the forms of a design; once, because the field asks for them person by person."""
-    return () if plan.problem.forms is None else _forms(Same(plan))
-
-
-@lru_cache(maxsize=16)
-def _forms(same: Same) -> tuple[DesignedForm, ...]:
-    plan: Design
-    (plan,) = same.things  # type: ignore[assignment]
-    terms = plan.problem.forms
-    assert terms is not None
-    dealt = dealt_to_forms(plan.problem, plan.sample_sizes)
-    odds = np.expm1(plan.local_epsilons) if terms.odds is None else np.array([terms.odds])
-    least, most = float(odds.min()), float(odds.max())
+    """Describe the forms of a design."""
+    problem = plan.problem
+    dealt = problem.forms.dealt(problem.terms, plan.sample_sizes)
+    odds = problem.forms.odds_at(plan.local_epsilons)
     return tuple(
         DesignedForm(
-            form.questions,
-            form.levels,
-            form.cells,
-            form.cells / (form.cells + least),
-            form.cells / (form.cells + most),
-            float(dealt[:, t].sum() / plan.total),
-            read_only(dealt[:, t].copy()),
-            form.tables,
+            questions=form.questions,
+            levels=form.levels,
+            cells=form.cells,
+            replaced=_replaced(form.cells, float(odds.min())),
+            least_replaced=_replaced(form.cells, float(odds.max())),
+            share=float(dealt[:, t].sum() / plan.total),
+            sample_sizes=read_only(dealt[:, t].copy()),
+            tables=form.tables,
         )
-        for t, form in enumerate(plan.inputs.chosen_forms)
+        for t, form in enumerate(plan.inputs.chosen_forms if plan.inputs.rows else [_only_form(plan)])
     )
+
+
+def _only_form(plan: Design) -> FormPlan:
+    """State the form of a single question; its answers have levels where they are replaced."""
+    inputs, name = plan.inputs, plan.inputs.questions[0].name
+    replaced = bool(inputs.release_form.noised_at) and plan.mechanism.replaces
+    levels = (inputs.space.values or 0) if replaced else 0
+    tables = (Table((name,), 1.0),) if plan.problem.forms.noise_power == 2 else ()
+    return FormPlan((name,), (levels,), 1.0, tables)
+
+
+def _replaced(cells: int, odds: float) -> float:
+    """ρ = K/(K + y)."""
+    return cells / (cells + odds) if cells else 0.0
 
 
 def questions_of(plan: Design, sizes: IntArray) -> tuple[DesignedQuestion, ...]:
     """Describe the precision of every question, at the sizes of a design or at others."""
-    terms = plan.problem.forms
-    if terms is None:
-        return ()
+    problem, questions = plan.problem, plan.inputs.questions
     correct, z = plan.inputs.finite_population, plan.inputs.z
     credited = not plan.inputs.asks_for_least  # a target does not count on what devices save the office
-    parts = question_parts(plan.problem, sizes, finite_population=correct, credited=credited)
-    whole = parts.of_population(plan.problem.terms.coefficients)
-    a2 = plan.problem.terms.coefficients**2
-    plain = a2 @ everyone_asked(plan.problem, sizes, finite_population=correct)
-    split = _with_split_budgets(plan, sizes)
+    weights = plan.strata.sizes / plan.strata.population
+    parts = question_parts(problem, sizes, finite_population=correct, credited=credited)
+    whole = parts.of_population(weights)
+    office = whole.office + figure_noise(problem, sizes)
+    total = whole.sampling + whole.device + office
+    plain = weights**2 @ problem.forms.everyone_asked(
+        problem.terms, sizes.astype(float), finite_population=correct
+    )
+    split = total if len(questions) == 1 else _with_split_budgets(plan, sizes)
     expected = expected_answers(plan)
     found = []
-    for j, question in enumerate(plan.inputs.questions):
-        error = question.range * math.sqrt(float(whole.total[j]))
-        squared = question.range**2
+    for j, question in enumerate(questions):
+        unit = float(problem.forms.ranges[j])
+        error = unit * math.sqrt(float(total[j]))
         found.append(
             DesignedQuestion(
                 name=question.name,
                 kind=question.kind,
                 standard_error=error,
                 margin=z * error,
-                sampling=squared * float(whole.sampling[j]),
-                device=squared * float(whole.device[j]),
-                office=squared * float(whole.office[j]),
-                standard_error_without_privacy=question.range * math.sqrt(float(plain[j])),
-                if_split=question.range * math.sqrt(float(split[j])),
-                target=target_of(question, z),
+                sampling=unit**2 * float(whole.sampling[j]),
+                device=unit**2 * float(whole.device[j]),
+                office=unit**2 * float(office[j]),
+                standard_error_without_privacy=unit * math.sqrt(float(plain[j])),
+                if_split=unit * math.sqrt(float(split[j])),
+                target=_target_in(plan, question),
                 expected=expected[j],
             )
         )
     return tuple(found)
+
+
+def _target_in(plan: Design, question: Question) -> float | None:
+    """Return the standard error that a question is to reach in a design: its own, or that of the survey."""
+    whole = None if plan.inputs.rows else plan.inputs.targets.variance
+    return target_of(question, plan.inputs.z) if whole is None else math.sqrt(whole)
 
 
 def target_of(question: Question, z: float) -> float | None:
@@ -181,23 +195,23 @@ def variance_targets(inputs: Inputs) -> FloatArray:
 def _with_split_budgets(plan: Design, sizes: IntArray) -> FloatArray:
     """Variance of every question if all people answered all questions, each with its part of the budgets."""
     problem, inputs = plan.problem, plan.inputs
-    terms, forms = problem.terms, problem.forms
-    assert forms is not None
+    terms = problem.terms
     rates, n = terms.response_rates, sizes.astype(float)
     one, two = 1.0 / n, 1.0 / n**2
     if rates is not None:
         one, two = (expected_inverse(terms.sizes, rates, n, squared=each) for each in (False, True))
     a2 = terms.coefficients**2
     correction = 1.0 / terms.sizes if inputs.finite_population else np.zeros(len(n))
-    sampling = (a2 * (one - correction)) @ forms.spreads
+    spreads = plan.spreads
+    sampling = (a2 * (one - correction)) @ spreads.variances
     budgets, count = terms.budgets(n).e, len(inputs.questions)
     device = budgets if inputs.device_epsilon is None else np.full(len(n), inputs.device_epsilon)
-    spreads, split = inputs.spreads_in(plan.strata), np.empty(count)
+    split = np.empty(count)
     for j, question in enumerate(inputs.questions):
         added = math.inf
         for levels in question.candidates:
             r = levels / np.expm1(device / count)
-            noise = spreads.in_row(j, levels).at(r) - forms.spreads[:, j]
+            noise = spreads.in_row(j, levels).at(r) - spreads.variances[:, j]
             variance = float((a2 * (one * noise + correction * spreads.rounding(j, levels))).sum())
             if inputs.device_epsilon is not None:
                 factor, sensitivity = question.of_kind.in_table(levels, None)
@@ -210,7 +224,7 @@ def _with_split_budgets(plan: Design, sizes: IntArray) -> FloatArray:
 
 def forms_to_prove(plan: Design) -> tuple[FormsProblem, Forms]:
     """State how good the forms of a design are at its sample sizes, beside all forms there could be."""
-    spreads = plan.inputs.spreads_in(plan.strata)
+    spreads = plan.spreads
     targets = variance_targets(plan.inputs) if plan.inputs.asks_by_question else None
     problem = forms_problem(spreads, *mixture_of(plan.problem, plan.sample_sizes), targets)
     return as_items(problem, spreads, plan.inputs.chosen_forms)

@@ -17,9 +17,11 @@ from dpstrata.allocation.figures import Figure, figures_of
 from dpstrata.allocation.minimums import DefaultMinimum, describe_default
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.proof.bound import Bound
-from dpstrata.allocation.proof.certificate import Certificate
+from dpstrata.allocation.proof.bound import Bound, certify_budget, certify_targets
+from dpstrata.allocation.proof.certificate import Certificate, certify
 from dpstrata.allocation.proof.forms import FormsBound
+from dpstrata.allocation.proof.noised_once import certify_figures
+from dpstrata.allocation.proof.questions import certify_questions
 from dpstrata.allocation.turnout import (
     chance_of_empty_stratum,
     chance_of_no_answer,
@@ -29,7 +31,6 @@ from dpstrata.allocation.turnout import (
 from dpstrata.allocation.variances import (
     VarianceParts,
     noise_by_column,
-    release_variances,
     stratum_variances,
     variance_parts,
 )
@@ -38,20 +39,20 @@ from dpstrata.designs.consent import consent_of
 from dpstrata.designs.document import design_digest, design_document
 from dpstrata.designs.expected import expected_mean, precision_if_some_answer
 from dpstrata.designs.outcome import Outcome
-from dpstrata.designs.proving import prove
 from dpstrata.designs.questions import (
     DesignedForm,
     DesignedQuestion,
     forms_of,
     questions_of,
+    variance_targets,
 )
 from dpstrata.designs.tables import design_columns, design_table
 from dpstrata.designs.waves import Waves
 from dpstrata.files.frames import FrameLibrary, frame_of
 from dpstrata.numerics.arrays import ALL, BoolArray, FloatArray, IntArray, Rows, read_only
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.survey.costs import total_cost
+from dpstrata.survey.goals import Budget
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.strata import Strata
 from dpstrata.words.consent import Consent
@@ -61,6 +62,7 @@ from dpstrata.words.statement import privacy_statement
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
+    from dpstrata.survey.questionnaires.spreads import Spreads
     from dpstrata.survey.releases.base import Release
 
 
@@ -122,7 +124,7 @@ class Design:
     ) -> Design:
         """Build a design and check its proof: the exchanges, or the bound that ``prices`` give."""
         sizes = read_only(np.asarray(sample_sizes, dtype=np.int64))
-        proof = prove(strata, inputs, problem, sizes, prices=prices, searched=searched)
+        proof = _prove(strata, inputs, problem, sizes, prices=prices, searched=searched)
         return cls(strata, inputs, problem, sizes, read_only(relaxed_sizes), proof, outcome)
 
     # --- what was designed --------------------------------------------------------------------
@@ -132,19 +134,15 @@ class Design:
         """People to invite in all strata together."""
         return int(self.sample_sizes.sum())
 
-    @cached_property
+    @property
     def mechanism(self) -> Mechanism:
         """What noises an answer."""
-        device = self.inputs.release_form.device
-        several = self.problem.families or self.problem.forms is not None
-        if device is None and several:  # the strata have none of their own
-            return get_mechanism(self.inputs.mechanism, self.inputs.space)
-        return self.problem.terms.mechanism if device is None else device
+        return self.problem.forms.mechanism
 
     @property
     def sds(self) -> FloatArray:
         """Standard deviations the design used; of a questionnaire those of all questions on average."""
-        return self.problem.sds
+        return self.problem.forms.sds
 
     @cached_property
     def local_epsilons(self) -> FloatArray:
@@ -187,9 +185,7 @@ class Design:
             What one release may lose, by default :attr:`local_epsilons`.
         """
         budgets = self.local_epsilons if budgets is None else budgets
-        if self.problem.forms is not None:
-            return self.problem.forms.losses_inside(budgets, times)
-        return self.inputs.release_form.losses_inside(budgets, times)
+        return self.problem.forms.losses_inside(budgets, times)
 
     def _budgets(self, rows: Rows) -> FloatArray:
         if self.problem.families:
@@ -311,20 +307,29 @@ class Design:
         scales = NoisedOnce.of(self.problem).scales_at(self.sample_sizes)
         return figures_of(self.partitions, scales)
 
-    @property
+    @cached_property
     def forms(self) -> tuple[DesignedForm, ...]:
-        """The forms of a questionnaire; empty for a single question."""
+        """The forms: a single question is on one, which everyone gets."""
         return forms_of(self)
 
     @cached_property
     def questions(self) -> tuple[DesignedQuestion, ...]:
-        """The precision of every question of a questionnaire; empty for a single question."""
+        """The precision of every question."""
         return questions_of(self, self.sample_sizes)
+
+    @cached_property
+    def spreads(self) -> Spreads:
+        """What is known of the answers to a questionnaire."""
+        return self.inputs.spreads_in(self.strata)
 
     @cached_property
     def noise_sds(self) -> FloatArray:
         """Standard deviation, by stratum, of the noise of a published answer, or with sums of the mean."""
-        return read_only(np.sqrt(release_variances(self.problem, self.sample_sizes)))
+        return read_only(
+            np.sqrt(
+                self.problem.forms.released_variances(self.problem.terms, self.sample_sizes.astype(float))
+            )
+        )
 
     @cached_property
     def stratum_variances(self) -> tuple[FloatArray, FloatArray]:
@@ -515,3 +520,40 @@ class Design:
 
     def _repr_html_(self) -> str:
         return as_html(self)
+
+
+def _prove(
+    strata: Strata,
+    inputs: Inputs,
+    problem: Problem,
+    sizes: IntArray,
+    *,
+    prices: tuple[float, ...] | None = None,
+    searched: bool = False,
+) -> Certificate | Bound:
+    """Check the proof of sample sizes: the exchanges, or the bound that ``prices`` give."""
+    correct = inputs.finite_population
+    if inputs.asks_by_question:
+        targets = variance_targets(inputs)
+        return certify_questions(problem, targets, sizes, prices or (), finite_population=correct)
+    if problem.families:
+        return certify_figures(problem, sizes, prices or (0.0,), finite_population=correct)
+    if prices is None:
+        return certify(problem, sizes)
+    if isinstance(goal := inputs.goal, Budget):
+        assert strata.costs is not None
+        return certify_budget(
+            problem,
+            strata.costs,
+            goal.budget,
+            sizes,
+            prices[0],
+            finite_population=correct,
+            searched=searched,
+            partitions=find_partitions(strata, inputs) if goal.targets else (),
+            target_prices=prices[1:],
+        )
+    parts = find_partitions(strata, inputs)
+    return certify_targets(
+        problem, strata.costs, parts, sizes, prices, finite_population=correct, searched=searched
+    )

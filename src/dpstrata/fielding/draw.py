@@ -167,7 +167,7 @@ def read_sample(sample: Path, plan: Design, *, id: str, stratum: Sequence[str]) 
     people, names = read_people(table, id, (stratum_column(stratum),))
     strata = rows_by_name(plan.strata)
     parts = read_positions(table, PART, 0, 0, "the number of a part")
-    forms = read_positions(table, FORM, 1, max(len(plan.forms), 1), "the number of a form")
+    forms = read_positions(table, FORM, 1, len(plan.forms), "the number of a form")
     keys = zip(names, parts, forms, strict=True)
     return {
         person: ReportKey(strata[name], part, form - 1)

@@ -74,7 +74,7 @@ def office_noise_at(plan: Design, stratum: str) -> AdditiveGridNoise | None:
     if math.isinf(budget):
         return None
     reports = None if plan.inputs.release_form.device is None else noise_at(plan, stratum).width
-    noise = _noise(plan.problem.terms.mechanism, budget, reports)
+    noise = _noise(plan.problem.forms.fitted, budget, reports)
     assert isinstance(noise, AdditiveGridNoise)
     if noise.steps * (1.0 + _LONGEST / budget) > 2.0**62:
         raise InputError(

@@ -129,7 +129,7 @@ def _deal(ids: Any, plan: Design, key: bytes) -> tuple[list[int], list[int]]:
     """
     own_key = hashlib.blake2b(b"dpstrata parts and forms", key=key, digest_size=LENGTH).digest()
     high, low = numbers_of(ids.combine_chunks(), own_key)
-    dealt = np.stack([form.sample_sizes for form in plan.forms] or [plan.sample_sizes])
+    dealt = np.stack([form.sample_sizes for form in plan.forms])
     starts = np.concatenate([[0], np.cumsum(plan.sample_sizes)])
     forms = np.empty(len(ids), dtype=np.int64)
     for i, (start, end) in enumerate(pairwise(starts.tolist())):

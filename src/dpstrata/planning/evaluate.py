@@ -14,7 +14,7 @@ from dpstrata.allocation.posing import size_limits
 from dpstrata.allocation.proof.bound import Bound, certify_budget
 from dpstrata.allocation.proof.certificate import Certificate, certify
 from dpstrata.allocation.proof.noised_once import certify_figures
-from dpstrata.allocation.variances import VarianceParts, planned_variance, release_variances, variance_parts
+from dpstrata.allocation.variances import VarianceParts, planned_variance, variance_parts
 from dpstrata.designs.questions import DesignedQuestion, questions_of
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
@@ -106,18 +106,19 @@ class Evaluation:
 
     @property
     def questions(self) -> tuple[DesignedQuestion, ...]:
-        """The precision of every question of a questionnaire; empty for a single question."""
+        """The precision of every question."""
         return questions_of(self.best, self.sample_sizes)
 
     def table(self) -> dict[str, list[Any]]:
         """Return one list per column, a row for each stratum."""
+        problem, n = self.best.problem, self.sample_sizes.astype(float)
         return {
             "stratum": list(self.best.strata.names),
             "size": self.best.strata.sizes.tolist(),
             "sample_size": self.sample_sizes.tolist(),
             "best_sample_size": self.best.sample_sizes.tolist(),
             "local_epsilon": self._budgets().tolist(),
-            "noise_sd": np.sqrt(release_variances(self.best.problem, self.sample_sizes)).tolist(),
+            "noise_sd": np.sqrt(problem.forms.released_variances(problem.terms, n)).tolist(),
         }
 
     def _budgets(self) -> FloatArray:
@@ -142,18 +143,17 @@ class Evaluation:
             "best_sample_sizes": self.best.sample_sizes.tolist(),
             "best_variance": self.best.variance,
             "ratio": self.ratio,
-            **self._questions(),
+            "questions": self._questions(),
             "chance_of_empty_stratum": self.chance_of_empty_stratum,
         }
 
-    def _questions(self) -> dict[str, Any]:
+    def _questions(self) -> list[dict[str, Any]]:
         """Set the standard errors of all questions beside those of the best design."""
         pairs = zip(self.questions, self.best.questions, strict=True)
-        rows = [
+        return [
             {"name": q.name, "standard_error": q.standard_error, "best_standard_error": best.standard_error}
             for q, best in pairs
         ]
-        return {"questions": rows} if rows else {}
 
     def text_tables(self) -> list[TextTable]:
         """Return the allocation beside the best one, and the questions of a questionnaire, for the eye."""

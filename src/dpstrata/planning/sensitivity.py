@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from dpstrata.allocation.noised_once import NoisedOnce
+from dpstrata.allocation.one_question import OneQuestion
+from dpstrata.allocation.posing import forms_in
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.questions import form_terms_of, with_form_terms
 from dpstrata.allocation.solvers.exact import solve_exactly
 from dpstrata.allocation.solvers.noised_once.solve import solve_noised_once
 from dpstrata.allocation.variances import stratum_variances, variance_parts
@@ -136,7 +137,7 @@ def sensitivity(plan: Design, *, factor: float = 1.5, strata: int = 5) -> Sensit
     for i in order[:strata].tolist():
         for words, times in (("larger", factor), ("smaller", 1 / factor)):
             one = with_wrong_sds(plan, np.where(np.arange(len(ones)) == i, times, 1.0))
-            times = float(one.sds[i] / plan.sds[i]) if plan.sds[i] > 0 else 1.0
+            times = float(one.forms.sds[i] / plan.sds[i]) if plan.sds[i] > 0 else 1.0
             scenarios.append(_scenario(plan, f"{plan.strata.name(i)} {words}", one, times))
     return Sensitivity(
         plan,
@@ -192,15 +193,9 @@ def with_wrong_sds(plan: Design, factors: FloatArray) -> Problem:
 
     None exceeds what answers allow. Of a questionnaire those of all questions are.
     """
-    if plan.problem.forms is not None:
-        spreads = plan.inputs.spreads_in(plan.strata).scaled(factors)
-        return with_form_terms(plan.problem, form_terms_of(plan.inputs, plan.strata, spreads))
-    question = plan.inputs.question
-    most = question.of_kind.largest_sd(question, plan.problem.terms.sizes)
-    return with_sds(plan.problem, np.minimum(plan.sds * factors, np.maximum(most, plan.sds)))
+    return plan.problem.asked(forms_in(plan.inputs, plan.strata, factors))
 
 
 def with_sds(problem: Problem, sds: FloatArray) -> Problem:
-    """Pose the same problem with other standard deviations; the coefficients stay."""
-    objective = "custom" if problem.terms.objective == "unit_free" else problem.terms.objective
-    return replace(problem, terms=replace(problem.terms, sds=sds, objective=objective))
+    """Pose the same problem of one question with other standard deviations; the coefficients stay."""
+    return problem.asked(replace(cast(OneQuestion, problem.forms), sds=sds))

@@ -31,7 +31,7 @@ Answers = Mapping[str, FloatArray]
 def made_up_people(plan: Design) -> list[dict[str, Any]]:
     """Make up answers of everyone to every question, as nearly as can be like what the design was told."""
     questionnaire = plan.inputs.questions
-    told, generator = plan.inputs.spreads_in(plan.strata).values, np.random.default_rng(0)
+    told, generator = plan.spreads.values, np.random.default_rng(0)
     return [
         {
             # in an order of their own, so that questions have nothing to do with each other
@@ -149,7 +149,6 @@ class _Stratum:
     ) -> Iterator[tuple[str, FloatArray]]:
         """Estimate the questions of one form from what is published of it."""
         terms, e = self.plan.problem.forms, self.plan.local_epsilon(self.row)
-        assert terms is not None
         device, office = self.plan.inputs.device_epsilon, math.inf
         if device is not None:
             office = float(terms.office_budgets(np.array([e]))[0, number])
@@ -244,7 +243,7 @@ def _summary(plan: Design, errors: dict[str, FloatArray], seed: int) -> Simulati
     squares = {name: each * replications / (replications - 1) for name, each in squares.items()}
     together = sum(w * squares[q.name] for w, q in zip(weights, questionnaire, strict=True))
     bias = sum(w * errors[q.name][:, 0] for w, q in zip(weights, questionnaire, strict=True))
-    known = plan.inputs.spreads_in(plan.strata)
+    known = plan.spreads
     cautious = not plan.inputs.finite_population or plan.inputs.asks_for_least
     questions = {
         question.name: _of_question(

@@ -85,7 +85,7 @@ def simulate(
     """
     check_whole("replications", replications, least=10)
     check_whole("seed", seed, least=0)
-    if plan.problem.forms is not None:
+    if plan.inputs.rows:
         return simulate_questionnaire(plan, by_stratum(plan, population), replications, seed)
     answers = check_population(plan, population)
     generator = np.random.default_rng(seed)
@@ -133,7 +133,7 @@ def synthetic_population(plan: Design) -> list[Any]:
     >>> len(first), len(second), round(float(first.std(ddof=1)), 3)
     (700, 900, 0.3)
     """
-    if plan.problem.forms is not None:
+    if plan.inputs.rows:
         return made_up_people(plan)
     question = plan.inputs.question
     population: list[Any] = []
@@ -143,7 +143,7 @@ def synthetic_population(plan: Design) -> list[Any]:
         if abs(got - sd) > 0.01 * sd:
             raise InputError(
                 f"a synthetic population of stratum {plan.strata.name(i)!r} would need a standard "
-                f"deviation of {sd:g} with answers in {question.answers}; the nearest is {got:g}. "
+                f"deviation of {sd:g} with answers in {question.space}; the nearest is {got:g}. "
                 "Give a population of your own."
             )
         population.append(read_only(values))
@@ -177,7 +177,7 @@ def _stratum(
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     """Carry out all surveys in one stratum: numbers of answers, their means, sums of squared distances."""
     n, e = int(plan.sample_sizes[row]), plan.local_epsilon(row)
-    release, mechanism = plan.inputs.release_form, plan.problem.terms.mechanism
+    release, mechanism = plan.inputs.release_form, plan.problem.forms.fitted
     if not plan.inputs.finite_population and len(values) > 1:
         # One person drawn with replacement has variance S²(N−1)/N; the prediction without correction has S².
         values = values.mean() + (values - values.mean()) * np.sqrt(len(values) / (len(values) - 1))
@@ -218,7 +218,7 @@ def _share_errors(
     plan: Design, row: int, codes: FloatArray, replications: int, generator: np.random.Generator
 ) -> FloatArray:
     """Errors of the shares of one stratum: a line for each survey, a column for each category."""
-    n, e, mechanism = int(plan.sample_sizes[row]), plan.local_epsilon(row), plan.problem.terms.mechanism
+    n, e, mechanism = int(plan.sample_sizes[row]), plan.local_epsilon(row), plan.problem.forms.fitted
     people = codes[:, None] == np.arange(len(plan.inputs.question.names))
     off = people - people.mean(axis=0)
     # as for numbers: without correction the prediction has S², which people drawn twice fall short of

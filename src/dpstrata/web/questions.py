@@ -40,6 +40,8 @@ def read_questions(name: str, content: bytes) -> dict[str, Any]:
 
 def describe_forms(plan: Design) -> dict[str, Any]:
     """Return the forms of a questionnaire and how precise its questions become; none of a single question."""
+    if not plan.inputs.rows:
+        return {"forms": [], "questions": []}
     forms = [
         {
             "questions": list(form.questions),
@@ -48,7 +50,7 @@ def describe_forms(plan: Design) -> dict[str, Any]:
             "share": form.share,
             "total": int(form.sample_sizes.sum()),
         }
-        for form in plan.forms or ()
+        for form in plan.forms
     ]
     questions = [
         {
@@ -59,6 +61,6 @@ def describe_forms(plan: Design) -> dict[str, Any]:
             "standard_error_without_privacy": each.standard_error_without_privacy,
             "target": each.target,
         }
-        for each in plan.questions or ()
+        for each in plan.questions
     ]
     return {"forms": forms, "questions": questions}

@@ -48,8 +48,8 @@ def tables(plan: Design) -> list[TextTable]:
     """Return every table of a design."""
     domains = [domain_table(plan)] if plan.domains else []
     figures = [figures_table(plan)] if plan.figures else []
-    questions = [precision_table(plan), forms_table(plan)] if plan.forms else []
-    sizes = sizes_by_form(plan) if plan.forms else strata_table(plan)
+    questions = [precision_table(plan), forms_table(plan)] if plan.inputs.rows else []
+    sizes = sizes_by_form(plan) if plan.inputs.rows else strata_table(plan)
     others = [] if asks_everyone(plan) else [comparison_table(plan)]
     return [*questions, sizes, *domains, *figures, *others]
 
@@ -159,7 +159,7 @@ def domain_table(plan: Design) -> TextTable:
 def comparison_table(plan: Design) -> TextTable:
     """Set the design beside Neyman, proportional and equal allocation."""
     mean = plan.inputs.objective == "mean"
-    measure = "typical standard error" if plan.forms else "standard error" if mean else "objective"
+    measure = "typical standard error" if plan.inputs.rows else "standard error" if mean else "objective"
     compared = plan.compare()
     planned = _differs_from_planned(compared)
     rows = [
@@ -205,7 +205,7 @@ def _what_is_equal(plan: Design, *, planned: bool) -> str:
     if plan.strata.costs_differ:
         said = f"The other allocations cost at most as much as this design{targets}."
     by = RANDOM_ANSWERS if plan.problem.terms.random_answers else BY_A_BOUND if planned else ""
-    return f"{said} {PLANNED if plan.forms else by}".strip()
+    return f"{said} {PLANNED if plan.inputs.rows else by}".strip()
 
 
 def _short_sizes(row: Comparison) -> str:
@@ -283,7 +283,7 @@ def outcome_sentences(plan: Design) -> list[str]:
     response = plan.response_in_words or if_some_answer_in_words(plan)
     if response is not None:
         outcome.append(response)
-    if plan.forms and (single := single_strata_in_words(plan)) is not None:
+    if plan.inputs.rows and (single := single_strata_in_words(plan)) is not None:
         outcome.append(single)
     if plan.inputs.targets.of_domains:
         outcome.append(_targets_in_words(plan))
@@ -321,7 +321,7 @@ def if_some_answer_in_words(plan: Design) -> str | None:
         return None
     everyone = plan.total == plan.strata.population
     what, value = "standard error", figure(precision)
-    if plan.forms:
+    if plan.inputs.rows:
         what, value = "typical standard error", f"{as_percent(precision)} of a question's range"
     elif plan.standard_error is None:
         what = "objective"
@@ -405,4 +405,4 @@ def as_html(plan: Design) -> str:
 def _lead(plan: Design) -> tuple[list[str], list[str]]:
     """Put the result before the tables where these are long: those of a questionnaire."""
     said = sentences(plan)
-    return (said[:1], said[1:]) if plan.forms else ([], said)
+    return (said[:1], said[1:]) if plan.inputs.rows else ([], said)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def evaluation_tables(scored: Evaluation) -> list[TextTable]:
     """Show the allocation beside the best one, and of a questionnaire how precise each question becomes."""
-    return [_allocations(scored), *([_questions(scored)] if scored.questions else [])]
+    return [_allocations(scored), *([_questions(scored)] if scored.best.inputs.rows else [])]
 
 
 def _questions(scored: Evaluation) -> TextTable:
@@ -53,10 +53,10 @@ def evaluation_sentences(scored: Evaluation) -> list[str]:
     given = scored.variance if scored.standard_error is None else scored.standard_error
     best = scored.best.precision
     problem = scored.best.problem
-    if problem.forms is not None:
+    if scored.best.inputs.rows:
         name = "a typical standard error, in units of a question's range,"
     # where people are dealt forms, or not all answer, something else is minimised than comes out
-    measure = "planned variance" if problem.terms.random_answers or problem.forms is not None else "variance"
+    measure = "planned variance" if problem.terms.random_answers or scored.best.inputs.rows else "variance"
     return [
         f"Your allocation has {name} {figure(given)}; the best one {_as_large(scored)} has "
         f"{figure(best)}. Its {measure} is {_beside_the_best(scored.ratio)}.",

@@ -232,10 +232,7 @@ def forms_bound_in_words(plan: Design) -> str:
 
 def office_adds_noise(plan: Design) -> bool:
     """Whether the office noises tables of a questionnaire; devices may already give all that is promised."""
-    forms = plan.problem.forms
-    if forms is None or plan.inputs.device_epsilon is None:
-        return False
-    return forms.office_adds_noise(plan.local_epsilons)
+    return plan.problem.forms.office_adds_noise(plan.local_epsilons)
 
 
 def _in_title(plan: Design) -> str:

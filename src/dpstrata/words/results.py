@@ -204,7 +204,7 @@ def method_of_results(plan: Design, people: tuple[int, int], *, shares: bool, wa
     how = (
         "Rows of answers were randomised as a whole; a share is the reported one, less what random rows "
         "add, stretched to its own scale."
-        if plan.forms
+        if plan.inputs.rows
         else "The noise has mean zero, so noised answers and sums are added up as if they were exact."
     )
     both = "Each stratum has the weighted mean of what its two waves gave. " if waves > 1 else ""

@@ -33,7 +33,7 @@ def alarm(plan: Design) -> str | None:
     >>> alarm(dps.design(strata, epsilon=0.2, total=90, questions="yes_no", proportion=0.08))[-47:]
     'a share of 8% could not be told from 0% or 21%.'
     """
-    if plan.forms:
+    if plan.inputs.rows:
         return imprecise_questions(plan)
     if plan.standard_error is None or (plan.waves is not None and plan.waves.first):
         return None

@@ -77,8 +77,8 @@ def test_algorithm1_finds_the_same_value(seed):
 def plain_greedy(problem):
     """Add one person at a time where the objective falls most; plain floats, plain formula."""
     terms = problem.terms
-    c, K = math.expm1(terms.promise.epsilon), terms.mechanism.space.steps
-    kind, R = terms.mechanism.name, terms.mechanism.answer_range
+    c, K = math.expm1(terms.promise.epsilon), problem.forms.fitted.space.steps
+    kind, R = problem.forms.fitted.name, problem.forms.fitted.answer_range
 
     def f(i, n):
         e = math.log1p(c * N[i] / n)
@@ -90,7 +90,7 @@ def plain_greedy(problem):
             v = (R / K) ** 2 * 2 * math.exp(-e / K) / math.expm1(-e / K) ** 2
         return a2[i] * (S2[i] + v) / n
 
-    N, S2 = terms.sizes.tolist(), (terms.sds**2).tolist()
+    N, S2 = terms.sizes.tolist(), terms.variances.tolist()
     a2, upper = (terms.coefficients**2).tolist(), problem.upper.tolist()
     n = problem.lower.tolist()
     heap = [(f(i, n[i] + 1) - f(i, n[i]), i) for i in range(len(n)) if n[i] < upper[i]]

@@ -64,7 +64,7 @@ def test_more_interviews_hurt_and_the_price_is_negative():
     for instance, published in ((few, 0.0297), (problem, 0.0767)):
         terms = instance.terms
         value = instance.objective(solve(instance).sizes)
-        correction = float((terms.coefficients**2 * terms.sds**2 / terms.sizes).sum())
+        correction = float((terms.coefficients**2 * terms.variances / terms.sizes).sum())
         assert np.sqrt(value - correction) == pytest.approx(published, abs=5e-5)
 
 
@@ -196,7 +196,7 @@ def test_millions_of_nearly_equal_gains_against_the_plain_order():
         needed = int(rng.integers(k, problem.upper.sum()))
         chosen = crowd._choose_exactly(problem.lower, problem.upper, needed - k)
         same = make_problem(
-            problem.terms.sizes, problem.terms.sds, total=needed, epsilon=problem.terms.promise.epsilon
+            problem.terms.sizes, problem.forms.sds, total=needed, epsilon=problem.terms.promise.epsilon
         )
         assert chosen.tolist() == solve(same).sizes.tolist()
 

@@ -85,7 +85,7 @@ def plain_rooms(problem: NoisedOnce, n: Any) -> Any:
 def plain_sampling(problem: NoisedOnce, n: Any) -> Any:
     terms = problem.problem.terms
     if terms.response_rates is None:
-        return (terms.coefficients**2 * terms.sds**2 / n).sum(axis=-1)
+        return (terms.coefficients**2 * terms.variances / n).sum(axis=-1)
     return np.array([terms.values(row).sum() for row in n])
 
 

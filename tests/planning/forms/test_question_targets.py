@@ -100,13 +100,12 @@ def test_the_bound_holds_at_any_prices(seed, release):
     for i in range(len(strata)):
         best = np.inf
         for n in range(int(problem.lower[i]), int(problem.upper[i]) + 1):
-            budgets = terms.budgets(np.full(len(strata), float(n))).e
             for dealt in _dealings(n, len(forms.shares), int(forms.fewest[i])):
                 parts = forms.stratum_parts(
+                    terms,
+                    np.full(len(strata), n),
                     np.tile(dealt, (len(strata), 1)),
-                    budgets,
-                    sizes=terms.sizes,
-                    rates=terms.response_rates,
+                    terms.response_rates,
                     finite_population=True,
                     credited=False,
                 )

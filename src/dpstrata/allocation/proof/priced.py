@@ -15,8 +15,7 @@ _NEWTON = 8
 
 def correction(problem: Problem) -> float:
     """Σ a²S²/N: what the finite population correction takes off the variance of every design."""
-    terms = problem.terms
-    return float((terms.coefficients**2 * terms.sds**2 / terms.sizes).sum())
+    return float((problem.terms.coefficients**2 * problem.forms.correction(problem.terms.sizes)).sum())
 
 
 def below(problem: NoisedOnce, value: float, share: float) -> float:

@@ -18,14 +18,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
-from dpstrata.allocation.form_terms import sums_to
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound, first_not_worth
-from dpstrata.allocation.questions import with_form_terms
+from dpstrata.allocation.rows_on_forms import RowsOnForms, sums_to
 from dpstrata.numerics.arrays import ALL, FloatArray, IntArray, Rows
 
 _ROUNDING = 1e-11
@@ -33,17 +32,15 @@ _ROUNDING = 1e-11
 
 def with_importances(problem: Problem, importances: FloatArray) -> Problem:
     """Return the problem of the same forms where questions have other importances."""
-    assert problem.forms is not None
-    return with_form_terms(problem, replace(problem.forms, importances=importances))
+    return problem.asked(problem.forms.weighted(importances))
 
 
 def planned_sum(problem: Problem, sizes: IntArray, *, finite_population: bool) -> float:
     """Return Σ w_j·V_j with the importances of the problem, as it is minimised."""
-    assert problem.forms is not None
-    terms, forms = problem.terms, problem.forms
     value = problem.objective(sizes)
     if finite_population:
-        value -= float((terms.coefficients**2 * (forms.sampled @ forms.importances) / terms.sizes).sum())
+        correction = problem.forms.correction(problem.terms.sizes)
+        value -= float((problem.terms.coefficients**2 * correction).sum())
     return value
 
 
@@ -95,8 +92,8 @@ class _Least:
     """The least Σ p_j·V_j of each stratum, however its people are dealt the forms, as a function of n."""
 
     def __init__(self, problem: Problem, prices: FloatArray, *, finite_population: bool) -> None:
-        assert problem.forms is not None
-        self.problem, self.forms = problem, problem.forms
+        self.problem = problem
+        self.forms = cast(RowsOnForms, problem.forms)  # which alone have targets by question
         self.weights, N = problem.terms.coefficients**2, problem.terms.sizes
         rates = problem.terms.response_rates
         self.rates = np.ones(len(N)) if rates is None else rates

@@ -33,7 +33,7 @@ def rank_exactly(terms: Terms, rows: IntArray, n: IntArray) -> Ranking:
     keys = np.column_stack(
         [
             np.where(constant, 0, terms.sizes[rows]),
-            np.where(straight, 0.0, terms.sds[rows]),
+            np.where(straight, 0.0, terms.variances[rows]),
             np.where(constant, 0.0, terms.coefficients[rows]),
             np.where(straight, 0, n),
             np.where(worthless, 0.0, rates),

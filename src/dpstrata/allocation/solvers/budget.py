@@ -7,6 +7,7 @@ leaves of the budget is then spent on people who still fit, and for few strata e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -115,7 +116,7 @@ class BudgetProblem:
         if spend(0.0) <= self.budget:
             return 0.0, x
         # Begin where sizes of a plain survey, n ∝ √(A·V/c), would cost the budget.
-        spread = self.terms.sds + 0.1 * self.terms.mechanism.answer_range
+        spread = np.sqrt(self.terms.variances) + 0.1 * math.sqrt(self.terms.noise.unit)
         weight = float((np.abs(self.terms.coefficients) * spread * np.sqrt(self.costs)).sum())
         price = find_price(spend, self.budget, (weight / self.budget) ** 2)
         spend(price)

@@ -51,6 +51,9 @@ class TargetProblem:
         self.most = most
         self.lower = needed_sizes(problem, partitions, most, finite_population=finite_population)
         self.finite_population = finite_population
+        self.correction: FloatArray = np.zeros(len(most))
+        if finite_population:
+            self.correction = problem.forms.correction(problem.terms.sizes)
         self.unit = unit_terms(problem.terms)
         self.base: FloatArray = np.zeros(len(most))
         """What a unit of variance of each stratum's mean costs beside the targets."""
@@ -87,9 +90,7 @@ class TargetProblem:
 
     def uses(self, row: int, variances: FloatArray) -> FloatArray:
         """Return what variances of one stratum's mean, without the correction, use of every target."""
-        terms = self.problem.terms
-        correction = terms.sds[row] ** 2 / terms.sizes[row] if self.finite_population else 0.0
-        return np.outer(variances - correction, self.shares(np.array([row])))
+        return np.outer(variances - self.correction[row], self.shares(np.array([row])))
 
     def shares(self, rows: IntArray) -> FloatArray:
         """Weight of some strata in every target."""

@@ -65,9 +65,7 @@ def office_budgets(plan: Design) -> FloatArray:
 
     It is infinite where none is needed.
     """
-    forms = plan.problem.forms
-    assert forms is not None
-    return forms.office_budgets(plan.local_epsilons)
+    return plan.problem.forms.office_budgets(plan.local_epsilons)
 
 
 def sensitivity(plan: Design, t: int, questions: tuple[str, ...]) -> int:

@@ -210,12 +210,12 @@ def _spread_shown(variance: FloatArray, share: FloatArray, r: FloatArray, level:
 
 def _planned(plan: Design, question: Question, levels: int, r: FloatArray) -> FloatArray:
     """Variance of one answer as the design planned it: a sum shows no spread."""
-    return plan.inputs.spreads_in(plan.strata).in_row(_place(plan, question), levels).at(r)
+    return plan.spreads.in_row(_place(plan, question), levels).at(r)
 
 
 def _planned_spread(plan: Design, question: Question, levels: int) -> FloatArray:
     """Return S² of true answers as the design knows it, in squared ranges, without what may be rounding."""
-    spreads, place = plan.inputs.spreads_in(plan.strata), _place(plan, question)
+    spreads, place = plan.spreads, _place(plan, question)
     return np.asarray(spreads.variances[:, place] - spreads.rounding(place, levels))
 
 

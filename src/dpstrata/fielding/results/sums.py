@@ -119,9 +119,11 @@ def estimate_from_means(
 
 def _parts_of(plan: Design, means: FloatArray, counts: IntArray) -> StratumParts:
     """Return what noised means show of the strata."""
-    terms, m = plan.problem.terms, np.maximum(counts, 1)
-    office = terms.credited_variances(plan.sample_sizes.astype(float)) / m**2
-    device = terms.release.device_variance / m
+    problem, answers = plan.problem, np.maximum(counts, 1).astype(float)
+    parts = problem.forms.parts_given_answers(
+        problem.terms, plan.sample_sizes, answers, finite_population=False
+    )
+    device, office = parts.device[:, 0], parts.office[:, 0]
     return StratumParts(
         means=means,
         counts=counts,

@@ -41,7 +41,7 @@ _RATIOS = (1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 def allocation_chart(plan: Design) -> Chart:
     """Show the allocation of a design beside Neyman's and the proportional one."""
     series = {TITLES[row.design]: row.sample_sizes for row in plan.compare() if row.design != "equal"}
-    noise = "Randomised rows" if plan.forms else f"{plan.mechanism.title} noise"
+    noise = "Randomised rows" if plan.inputs.rows else f"{plan.mechanism.title} noise"
     beside = "beside allocations that ignore privacy"
     if len(plan.strata) > MOST_BESIDE:
         beside = "as a multiple of Neyman's allocation, which ignores privacy"

@@ -221,7 +221,7 @@ def parts_chart(plan: Design) -> Chart:
 
 
 def _minimised(plan: Design) -> str:
-    if plan.forms:
+    if plan.inputs.rows:
         return "typical standard error, as a share of the range"
     if plan.inputs.objective != "mean":
         return "objective"

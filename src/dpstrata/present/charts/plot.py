@@ -57,7 +57,7 @@ def plot(plan: Design | Results) -> Chart:
     """
     if not isinstance(plan, Design):
         return _results_chart(plan)
-    return questions_chart(plan) if plan.forms else allocation_chart(plan)
+    return questions_chart(plan) if plan.inputs.rows else allocation_chart(plan)
 
 
 def sweep_chart(rows: Sequence[dict[str, Any]]) -> Chart:

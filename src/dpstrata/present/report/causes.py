@@ -65,11 +65,16 @@ def _shown(error: float | None, causes: Causes) -> tuple[str, ...]:
 
 def _by_question(plan: Design, result: Results) -> Iterator[tuple[str, _Split, _Split | None]]:
     """Find the planned and the estimated error of every question."""
-    planned = [
-        (each.name, each.name, _Split(each.standard_error, Causes(each.sampling, each.device, each.office)))
-        for each in plan.questions
-    ]
-    if not planned:  # a single question, which needs no name
+    if plan.inputs.rows:
+        planned = [
+            (
+                each.name,
+                each.name,
+                _Split(each.standard_error, Causes(each.sampling, each.device, each.office)),
+            )
+            for each in plan.questions
+        ]
+    else:  # a single question needs no name
         question = plan.inputs.question
         designs = [(wave.weight, wave.design) for wave in result.waves] or [(1.0, plan)]
         planned = [(question.name, question.of_kind.estimated, _planned(designs))]

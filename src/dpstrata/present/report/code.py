@@ -53,7 +53,7 @@ def strata_columns(plan: Design) -> dict[str, list[Any]]:
     [700, 900]
     """
     known = plan.columns()
-    if plan.forms and plan.strata.sds is not None:  # there the average of all questions
+    if plan.inputs.rows and plan.strata.sds is not None:  # there the average of all questions
         known["sd"] = plan.strata.sds.tolist()
     names = ("stratum", "size", *_spread_columns(plan), *_COLUMNS)
     columns = {name: known[name] for name in names if name in known}
@@ -63,7 +63,7 @@ def strata_columns(plan: Design) -> dict[str, list[Any]]:
 def _spread_columns(plan: Design) -> tuple[str, ...]:
     """Name the columns of spreads; a questionnaire has its own, unless those of the strata cost something."""
     worst = all(plan.strata.sd_source(i) == "bound" for i in range(len(plan.strata)))
-    return () if plan.forms and worst else ("sd", "sd_source")
+    return () if plan.inputs.rows and worst else ("sd", "sd_source")
 
 
 def given_options(inputs: Inputs, *, best: bool = False) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def make_page(plan: Design, curves: Curves, *, title: str = TITLE) -> str:
         section("precision", "What precision depends on", _curves(plan, curves)),
         section("promise", "The privacy promise", _promise(plan)),
         section("respondents", "What respondents are told", _respondents(plan)),
-        section("noise", f"The {'forms' if plan.forms else 'noise'} in each stratum", _noise(plan)),
+        section("noise", f"The {'forms' if plan.inputs.rows else 'noise'} in each stratum", _noise(plan)),
         _knowledge(plan),
         section("again", "How to reproduce it", _again(plan)),
         section("signatures", "Signatures", _signatures(plan)),
@@ -101,7 +101,7 @@ def make_page(plan: Design, curves: Curves, *, title: str = TITLE) -> str:
 
 def _questionnaire(plan: Design) -> list[str]:
     """Write the sections about the questions and forms of a questionnaire."""
-    if not plan.forms:
+    if not plan.inputs.rows:
         return []
     return [
         section("questions", "The questions", questionnaire.questions(plan)),
@@ -111,7 +111,7 @@ def _questionnaire(plan: Design) -> list[str]:
 
 def _knowledge(plan: Design) -> str:
     """Write the section about what the design knows of the answers."""
-    if plan.forms:
+    if plan.inputs.rows:
         return section("deviations", "What is known of the answers", questionnaire.known(plan))
     return section("deviations", "Where the standard deviations come from", _deviations(plan))
 
@@ -188,7 +188,7 @@ def _curves(plan: Design, curves: Curves) -> str:
                 curves.precision, best=curves.best, total=plan.total, value=plan.precision, unit=unit
             ),
             f"Precision by the number of {unit}s, each optimally allocated under the same privacy"
-            f"{_TYPICAL if plan.forms else '. '}"
+            f"{_TYPICAL if plan.inputs.rows else '. '}"
             + (
                 f"More {unit}s never hurt here{', up to the maximums of the strata' if limited else ''}."
                 if curves.best is None
@@ -252,7 +252,7 @@ def _respondents(plan: Design) -> str:
 
 def _noise(plan: Design) -> str:
     parts = [paragraphs([tables.noise_in_words(plan)]), table(tables.noise_table(plan))]
-    if plan.forms:
+    if plan.inputs.rows:
         people = table(sizes_by_form(plan, shown=tables.SHOWN))
         parts = [paragraphs([questionnaire.budgets_in_words(plan)]), people]
     parts.append(paragraphs([influence_in_words(plan)]))
@@ -260,7 +260,7 @@ def _noise(plan: Design) -> str:
         parts.append(table(figures_table(plan)))
     if plan.inputs.promise.amplified:
         cap = plan.inputs.local_epsilon_cap
-        what = plan.inputs.release_form.budget_of.capitalize() if plan.forms else "Local epsilon"
+        what = plan.inputs.release_form.budget_of.capitalize() if plan.inputs.rows else "Local epsilon"
         parts.append(
             figure(
                 budgets_chart(plan),
@@ -311,11 +311,11 @@ def _made_again(plan: Design) -> str:
     files = (
         "The questions are read from questions.csv, and what is known of the answers from spreads.csv. The "
         "design document holds both: plan.inputs.questions.to_file and "
-        "plan.inputs.spreads_in(plan.strata).to_file write them again."
+        "plan.spreads.to_file write them again."
     )
     return "".join(
         [
-            paragraphs([where, *([files] if plan.forms else [])]),
+            paragraphs([where, *([files] if plan.inputs.rows else [])]),
             code(python_code_with_strata(plan), "Python"),
             paragraphs(["On the command line, from files:"]),
             code(command_line(plan), "Command line"),

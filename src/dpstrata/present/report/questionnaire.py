@@ -156,7 +156,7 @@ def known(plan: Design) -> str:
         "from the confidential answers. Where nothing is known, the worst case is used. If what is stated "
         "here is wrong, the promise still holds, but the design is less precise than stated."
     )
-    spreads = plan.inputs.spreads_in(plan.strata)
+    spreads = plan.spreads
     rows = [(name, _told_in_words(values, len(plan.strata))) for name, values in spreads.values.items()]
     shown = TextTable("What is known of the answers", ("question", "known"), rows, columns_of_text=2)
     return paragraphs([explained]) + table(shown)

@@ -56,11 +56,11 @@ def options_table(plan: Design) -> TextTable:
         ("privacy promise", inputs.promise.in_words),
         ("noise", _noise_asked_for(plan)),
         ("who noises", inputs.release_form.who_noises),
-        *([] if plan.forms else [("answers", _answers_asked_for(plan))]),
+        *([] if plan.inputs.rows else [("answers", _answers_asked_for(plan))]),
         *([] if inputs.device_epsilon is None else [("device epsilon", plain_number(inputs.device_epsilon))]),
         *(
             [("questions", f"{len(plan.questions):,} on {counted(len(plan.forms), 'form')}")]
-            if plan.forms
+            if plan.inputs.rows
             else []
         ),
         ("minimised", minimised_in_words(inputs).rstrip(",")),
@@ -86,7 +86,7 @@ def options_table(plan: Design) -> TextTable:
 
 
 def _noise_asked_for(plan: Design) -> str:
-    if plan.forms:
+    if plan.inputs.rows:
         return f"{plan.mechanism.title} on whole rows of answers"
     return plan.mechanism.title + (", chosen as the best" if plan.choice is not None else "")
 
@@ -104,9 +104,9 @@ def allocation_table(plan: Design) -> TextTable:
     rows: list[tuple[str, ...]] = [
         (
             plan.strata.name(i),
-            *(() if plan.forms else (plan.strata.sd_source(i).replace("_", " "),)),
+            *(() if plan.inputs.rows else (plan.strata.sd_source(i).replace("_", " "),)),
             f"{plan.strata.sizes[i]:,}",
-            *(() if plan.forms else (figure(plan.sds[i]),)),
+            *(() if plan.inputs.rows else (figure(plan.sds[i]),)),
             *(f"{columns[name][i]:,.10g}" for name in optional),
             *(() if rates is None else (f"{rates[i]:.4g}",)),
             f"{plan.sample_sizes[i]:,}",
@@ -117,16 +117,16 @@ def allocation_table(plan: Design) -> TextTable:
     ]
     blank = [""] * (len(optional) + (rates is not None))
     shares = f"{plan.total:,}", f"{plan.total / plan.strata.population:.3%}", f"{int(neyman.sum()):,}"
-    spread: tuple[str, ...] = () if plan.forms else ("",)
+    spread: tuple[str, ...] = () if plan.inputs.rows else ("",)
     rows.append(("all", *spread, f"{plan.strata.population:,}", *spread, *blank, *shares))
-    known = ("stratum", "people") if plan.forms else ("stratum", "sd from", "people", "sd")
+    known = ("stratum", "people") if plan.inputs.rows else ("stratum", "sd from", "people", "sd")
     header = (*known, *optional, *(() if rates is None else ("response rate",)))
     return TextTable(
         "The strata, and the people invited in each",
         (*header, "invited", "sampling rate", "Neyman"),
         rows,
         _left_out(plan),
-        columns_of_text=1 if plan.forms else 2,
+        columns_of_text=1 if plan.inputs.rows else 2,
     )
 
 
@@ -159,7 +159,7 @@ def _allowed(inputs: Inputs) -> str:
     """Say which answers there can be."""
     if inputs.clip:
         return f"are {inputs.clipping}"
-    return f"are {inputs.question.answers}"
+    return f"lie in {inputs.space}" if inputs.space.numbers else f"are one of {inputs.question.answers}"
 
 
 def noise_in_words(plan: Design) -> str:

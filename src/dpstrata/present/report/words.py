@@ -57,7 +57,7 @@ def headline(plan: Design) -> str:
 
 
 def _result(plan: Design) -> str:
-    if plan.forms:
+    if plan.inputs.rows:
         return f"{result_in_short(plan)} {beside_in_words(plan)}"
     sizes = plan.sample_sizes.tolist()
     if 1 < len(sizes) <= _LISTED_SIZES:

@@ -1,23 +1,12 @@
-r"""What a mechanism must say about itself.
+"""What a mechanism must say about itself.
 
-Every noise variance is written as
-
-.. math:: v(e) = R^2 \left( \frac{q}{y^2} + \frac{l}{y} + \psi(e) \right), \qquad y = e^e - 1
-
-with two numbers, ``square`` and ``linear``, and a remainder :math:`\psi` that stays bounded as the budget
-goes to zero. Under amplification y is C/n, so that over n the first part is a straight line in the sample
-size and the second a constant. Where q = l, both together are a multiple of the kernel :math:`s` of
-:mod:`dpstrata.privacy.mechanisms.kernels`. A mechanism supplies the two numbers, the remainder with two
-derivatives and its stable increase, and the plain textbook variance in mpmath, which shares no code with the
-rest and settles near-ties.
-
-Taking the two parts off only matters for small budgets. With ``whole=True`` a mechanism is asked for
-:math:`v/R^2` itself in place of :math:`\psi`, which is cheaper; it is only asked where every budget is at
-least ``kernels.SERIES_BELOW``, and never if its remainder is constant.
+Its variance is a :class:`~dpstrata.privacy.mechanisms.noise.Noise` in units of R²: two numbers, the remainder
+with two derivatives and its stable increase, and the plain textbook variance in mpmath, which shares no code
+with the rest and settles near-ties. Besides, it says which answers it protects, what it is called, and how it
+is drawn exactly.
 """
 
-from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +15,11 @@ from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms.grid import GridNoise, fineness
-from dpstrata.privacy.mechanisms.kernels import Point, Step, point
+from dpstrata.privacy.mechanisms.kernels import point
+from dpstrata.privacy.mechanisms.noise import Noise
 
 
-class Mechanism(ABC):
+class Mechanism(Noise):
     """Noise for one answer.
 
     Parameters
@@ -45,27 +35,22 @@ class Mechanism(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    square: float
-    """q: how many times 1/y² the variance contains, in units of R²."""
-    linear: float
-    """l: how many times 1/y it contains."""
-    rounding: float = 64.0
-    """Bound on the rounding error of a gain, in spacings of doubles; closer gains are settled in mpmath."""
     needs_delta: ClassVar[bool] = False
     """Whether it keeps a promise of (ε, δ), and no other."""
     numbers: ClassVar[bool] = True
     """Whether it protects numbers; otherwise it protects categories."""
     additive: bool = True
     """Whether noise of one distribution is added to every answer; only then can a sum have it."""
+    replaces: ClassVar[bool] = False
+    """Whether an answer is kept or replaced by any of all answers, with probability K/(K + exp(e) − 1)."""
     worst_case: bool = False
     """Whether the variance depends on the answer, and the one given is the largest."""
     convexity_proven: ClassVar[bool] = True
     """Whether (x − 1)²v is proven convex in x = exp(e), which makes the terms of designs convex."""
-    constant_remainder: float | None = None
-    """The remainder, where it does not depend on the budget; then closed forms hold."""
 
     def __init__(self, space: AnswerSpace) -> None:
         self.space = space
+        self.unit = space.range**2
         if self.numbers and not space.numbers:
             raise InputError(
                 f"{self.title} noise protects numbers, got {space.described} of {option('questions')}. Use "
@@ -78,10 +63,10 @@ class Mechanism(ABC):
         """R, in whose square all variances are counted."""
         return self.space.range
 
-    def prepare(self, epsilon: float, delta: float) -> None:  # noqa: B027 - most need not know
+    def prepare(self, epsilon: float, delta: float) -> None:
         """Fit the mechanism to the central promise, before anything else is asked of it."""
 
-    def check(self) -> None:  # noqa: B027 - most mechanisms protect any answer
+    def check(self) -> None:
         """Raise :class:`InputError` for answers that this mechanism cannot protect."""
 
     def never_worse_than(self, least: float, most: float) -> frozenset[str]:
@@ -101,24 +86,6 @@ class Mechanism(ABC):
         if not self.additive:
             return f"Each answer is replaced by a random one (the {self.title.lower()} mechanism)"
         return f"{self.title} noise is added to {what}"
-
-    @abstractmethod
-    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
-        """ψ, in units of R²."""
-
-    @abstractmethod
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """ψ, ψ' and ψ'', in units of R²."""
-
-    @abstractmethod
-    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
-        """ψ(after) - ψ(before), without cancellation."""
-
-    @abstractmethod
-    def exact_variance(self, e: Any) -> Any:
-        """Textbook variance at an mpmath number ``e``, at mpmath's current precision."""
 
     def simulated_release(self, shares: FloatArray, e: float, generator: np.random.Generator) -> FloatArray:
         """Noise answers for simulations only: seeded, in floating point, and so of no protection to anyone.
@@ -161,10 +128,6 @@ class Mechanism(ABC):
             return 1.0
         noise = self.on_grid(e, self.grid_steps(e))
         return noise.width * noise.origin_and_unit[1]
-
-    def exact_reach(self, e: Any) -> Any:
-        """Return the same in mpmath."""
-        return e.context.mpf(self.reach(float(e)))
 
     def informative(self, e: float) -> float:
         r"""Probability with which an output depends on the answer: :math:`1 - \int \inf_x P_x`.
@@ -218,18 +181,6 @@ class Mechanism(ABC):
         """Return how many steps the grid has: so many that rounding is invisible beside the noise."""
         return fineness(float(self.variance(e)) / self.answer_range**2)
 
-    def variance_at(self, at: Point) -> FloatArray:
-        """Variance of the noise of one answer at a described budget."""
-        inverse = at.b / at.z  # 1/y
-        return self.answer_range**2 * (inverse * (self.linear + self.square * inverse) + self.remainder(at))
-
-    def variance_step(self, step: Step) -> FloatArray:
-        """Increase of the variance over a step, in units of R², without cancellation."""
-        before, after = step.before, step.after
-        rise = before.b * np.expm1(step.d) / (before.z * after.z)  # of 1/y
-        both = before.b / before.z + after.b / after.z
-        return rise * (self.linear + self.square * both) + self.remainder_step(step)
-
     def variance(self, local_epsilon: npt.ArrayLike) -> FloatArray:
         """Variance of the noise that one answer gets.
 
@@ -252,24 +203,3 @@ class Mechanism(ABC):
 
     def __repr__(self) -> str:
         return f"<{self.title} for answers in {self.space}>"
-
-
-class NoRemainder(Mechanism):
-    """Noise whose variance is q/y² + l/y, and nothing else."""
-
-    constant_remainder = 0.0
-
-    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
-        """Zero."""
-        return np.zeros_like(at.e)
-
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Zero."""
-        zero = np.zeros_like(at.e)
-        return zero, zero, zero
-
-    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
-        """Zero."""
-        return np.zeros_like(step.d)

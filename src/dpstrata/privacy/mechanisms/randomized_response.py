@@ -11,18 +11,20 @@ import numpy as np
 
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray
-from dpstrata.privacy.mechanisms.base import NoRemainder
+from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import GridNoise
+from dpstrata.privacy.mechanisms.noise import NoRemainder
 from dpstrata.privacy.randomness import Chance
 
 
-class RandomizedResponse(NoRemainder):
+class RandomizedResponse(NoRemainder, Mechanism):
     """v(e) = R²·b/(1−b)² with b = exp(−e), for answers of two values; half of s(e)."""
 
     name = "randomized_response"
     title = "Randomized response"
     square = linear = 1.0
     additive = False
+    replaces = True
 
     def check(self) -> None:
         """Require two values."""
@@ -70,10 +72,6 @@ class RandomizedResponse(NoRemainder):
     def reach(self, e: float) -> float:
         """From one debiased output to the other."""
         return self.debiasing(e)
-
-    def exact_reach(self, e: Any) -> Any:
-        """Return coth(e/2) in mpmath."""
-        return e.context.coth(e / 2)
 
     def grid_steps(self, e: float) -> int:
         """Return 1: two values."""

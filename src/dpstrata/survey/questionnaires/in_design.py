@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from dpstrata.errors import InputError, option
-from dpstrata.numerics.identity import Same
 from dpstrata.privacy.mechanisms.category_response import CategoryResponse
 from dpstrata.survey.forms import AUTO, are_chosen, as_forms, names_on, require_complete, require_partition
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
@@ -131,14 +129,7 @@ def told_of(spreads: Spreads) -> Told | None:
 
 
 def told_spreads(strata: Strata, questionnaire: Questionnaire, told: Told | None) -> Spreads:
-    """Read it again; once for a design, which asks for it in several places."""
-    return _read_spreads(strata, questionnaire, Same(told))
-
-
-@lru_cache(maxsize=8)
-def _read_spreads(strata: Strata, questionnaire: Questionnaire, same: Same) -> Spreads:
-    (told,) = same.things
-    assert told is None or isinstance(told, Mapping)
+    """Read it again."""
     given: dict[str, dict[str, Any]] = {"proportion": {}, "sd": {}, "mean": {}}
     for name, columns in (told or {}).items():
         for column, values in columns.items():

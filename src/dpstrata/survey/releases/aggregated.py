@@ -116,13 +116,6 @@ class Aggregated(Release):
             return 1.0
         return self.device.reach(self.device_epsilon)
 
-    def exact_layers(self, mp: Any) -> tuple[Any, Any]:
-        """Return both in mpmath."""
-        if self.device is None or self.device_epsilon is None:
-            return mp.mpf(0), mp.mpf(1)
-        e = mp.mpf(self.device_epsilon)
-        return self.device.exact_variance(e), self.device.exact_reach(e)
-
     @property
     def noised_at(self) -> tuple[str, ...]:
         """On devices, if they have a budget."""

@@ -7,8 +7,8 @@ However answers are released, the mean of a stratum with m answers has the varia
 (S² with the finite population correction). v is the variance of one draw of noise at the budget e(n) that a
 secret sample of n people allows. If every answer gets a draw, p = 1; if their sum gets one, p = 2. d is the
 variance of noise that every answer has besides, whatever n is, and g is how far a noised sum is stretched to
-take the bias of such noise out. A form of release states p, d and g; ``allocation.terms`` composes them with
-everything else.
+take the bias of such noise out. A form of release states p, d and g; ``allocation.one_question`` composes
+them with everything else.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.noise import Noise, NoiseSum
 from dpstrata.survey.releases import OPTION
 
 if TYPE_CHECKING:
@@ -104,9 +105,9 @@ class Release(ABC):
         """g: by how many ranges one person can move a sum."""
         return 1.0
 
-    def exact_layers(self, mp: Any) -> tuple[Any, Any]:
-        """Return d and g in mpmath, by the textbook."""
-        return mp.mpf(0), mp.mpf(1)
+    def noise(self, mechanism: Mechanism) -> Noise:
+        """Return g²·v of a stratum, for what noises at the budget of the secret sample."""
+        return mechanism if self.stretch == 1.0 else NoiseSum(((self.stretch**2, mechanism),))
 
     @property
     def credits_devices(self) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from dpstrata.errors import NotAvailableError, option
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.silent import Silent
+from dpstrata.privacy.mechanisms.noise import Noise, NoiseSum
 from dpstrata.survey.goals import has_targets
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.aggregated import Aggregated
@@ -75,9 +75,9 @@ class Mean(Aggregated):
 
     # --- mathematics --------------------------------------------------------------------------
 
-    def fitted(self, inputs: Inputs) -> Mechanism:
+    def noise(self, mechanism: Mechanism) -> Noise:
         """Add nothing stratum by stratum."""
-        return Silent(inputs.space)
+        return NoiseSum(())
 
     # --- words --------------------------------------------------------------------------------
 

@@ -1,0 +1,390 @@
+r"""Questions on forms, whose rows of answers are randomised.
+
+Question j is on form T, which a share x of the n people of a stratum get. With r = K/y for the K cells of
+the form, the mean of its answers has the variance
+
+.. math:: \frac{S_j^2 + \text{noise}_j(r)}{x n} - \frac{S_j^2 - u_j}{N}
+    + (1 + r)^2 \frac{g\, s(e(n)/q)}{(x n)^2}
+
+in units of the question's range: sampling, the rows that devices replace, and the office's noise on a table
+whose sensitivity is q. Of the spread of a number of which nothing is known, u may be rounding to levels,
+which is there even if everyone is asked; otherwise it is 0. A question on several forms is their mean with
+weights ω that add up to one. Published rows have no office, and r grows with n: then the noise is that of
+:class:`~dpstrata.privacy.mechanisms.noise.RowNoise`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, Self
+
+import numpy as np
+
+from dpstrata.allocation.form_terms import FormTerms, QuestionParts
+from dpstrata.allocation.terms import Terms
+from dpstrata.allocation.turnout import WHOLE, expected_inverse
+from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.privacy.mechanisms.base import Mechanism
+from dpstrata.privacy.mechanisms.kernels import point, s
+from dpstrata.privacy.mechanisms.noise import Noise, RowNoise, TableNoise
+from dpstrata.privacy.two_layers import joint_losses, office_budgets
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowsOnForms(FormTerms):
+    """Questions on forms, for all strata.
+
+    An entry is a question on a form; the arrays below have strata as rows and entries as columns.
+
+    Attributes
+    ----------
+    fitted : Mechanism
+        What randomises rows.
+    importances : array
+        w of each question; they add up to 1.
+    ranges : array
+        Of each question, in whose square variances are counted.
+    spreads : array
+        S² of each stratum (rows) and question (columns).
+    rounding : array
+        u of the same: how much of S² may be rounding to levels, which asking more people takes nothing off.
+    question, form : array of int
+        Of each entry.
+    weights : array
+        ω of each entry; those of a question add up to 1.
+    constant, linear, square : array
+        Variance of one answer as a polynomial in r; the first holds S².
+    cells : array
+        K of each form.
+    shares : array
+        x of each form.
+    factors, sensitivities : array
+        g and q of each entry; empty where rows are published.
+    fewest : array of int
+        Fewest people of a form, by stratum.
+    device_epsilon : float or None
+        E of the devices; ``None`` where rows are published, at the budget that n allows.
+    dealt_by_shares : bool
+        Whether people are dealt to forms by these shares, which targets need, and not for the least variance.
+    """
+
+    fitted: Mechanism
+
+    importances: FloatArray
+    ranges: FloatArray
+    spreads: FloatArray
+    rounding: FloatArray
+    question: IntArray
+    form: IntArray
+    weights: FloatArray
+    constant: FloatArray
+    linear: FloatArray
+    square: FloatArray
+    cells: FloatArray
+    shares: FloatArray
+    factors: FloatArray
+    sensitivities: FloatArray
+    fewest: IntArray
+    device_epsilon: float | None
+    dealt_by_shares: bool = False
+    sds: FloatArray = field(init=False)
+    noise_power: Literal[1, 2] = field(init=False)
+    series_factors: tuple[float, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sds", read_only(np.sqrt(self.spreads @ self.importances)))
+        object.__setattr__(self, "noise_power", 1 if self.publishes_rows else 2)
+        # of u expected answers a form has x·u, so that the term after j others is larger by x^-j
+        entry = self._entry_weights * self.constant.mean(axis=0)
+        x = self.shares[self.form]
+        factors = tuple(float((entry / x**j).sum() / entry.sum()) for j in range(len(WHOLE)))
+        object.__setattr__(self, "series_factors", factors)
+
+    @property
+    def publishes_rows(self) -> bool:
+        """Whether rows are published, and not tables."""
+        return self.device_epsilon is None
+
+    @property
+    def odds(self) -> float | None:
+        """exp(E) − 1 of the devices, y in the formulas."""
+        return None if self.device_epsilon is None else math.expm1(self.device_epsilon)
+
+    @property
+    def sampled(self) -> FloatArray:
+        """S² − u of each stratum and question."""
+        return self.spreads - self.rounding
+
+    @property
+    def credits_devices(self) -> bool:
+        """Always: tables are noised for what replaced rows leave, and people are dealt in whole numbers."""
+        return True
+
+    def weighted(self, importances: FloatArray) -> Self:
+        """Return the same with other importances."""
+        return replace(self, importances=importances)
+
+    @property
+    def _entry_weights(self) -> FloatArray:
+        """w·ω²/x of each entry: what its variance of one answer counts for, over n."""
+        return self.importances[self.question] * self.weights**2 / self.shares[self.form]
+
+    def _stretches(self, budgets: FloatArray | None = None) -> FloatArray:
+        """R = K/y of each entry: at the device budget, or of rows at those of the strata."""
+        cells = self.cells[self.form]
+        if self.odds is not None:
+            return cells / self.odds
+        assert budgets is not None
+        return np.asarray(cells / np.expm1(budgets)[:, None])
+
+    # --- one function of n --------------------------------------------------------------------
+
+    def core(self) -> FloatArray:
+        """Return A of each stratum: Σ w·ω²·(S² + noise)/x, of rows without the noise that depends on n."""
+        one = self.constant
+        if not self.publishes_rows:
+            r = self._stretches()
+            one = one + r * (self.linear + r * self.square)
+        return np.asarray(one @ self._entry_weights)
+
+    def noise(self) -> Noise:
+        """Return the noise whose variance depends on n."""
+        if self.publishes_rows:
+            K = self.cells[self.form]
+            entry = self._entry_weights
+            # a known spread lowers the linear part of its stratum; what is the same for all n decides nothing
+            linear = self.linear.max(axis=0)
+            return RowNoise(float((entry * K * linear).sum()), float((entry * K**2 * self.square[0]).sum()))
+        r = self._stretches()
+        scaled = self.importances[self.question] * (self.weights * (1.0 + r) / self.shares[self.form]) ** 2
+        factors, kept = scaled * self.factors, self.factors > 0
+        return TableNoise(factors[kept], self.sensitivities[kept])
+
+    # --- every question by itself -------------------------------------------------------------
+
+    def dealt(self, terms: Terms, sizes: IntArray) -> IntArray:
+        """Deal the people of every stratum to the forms for the least variance."""
+        budgets = terms.budgets(sizes.astype(float)).e
+        return deal(sizes, self.shares, self.per_form(sizes, budgets), self.fewest)
+
+    def question_parts(
+        self, terms: Terms, sizes: IntArray, *, finite_population: bool, credited: bool = True
+    ) -> QuestionParts:
+        """Variance of every question's mean in every stratum."""
+        return self.stratum_parts(
+            terms,
+            sizes,
+            self.dealt(terms, sizes),
+            terms.response_rates,
+            finite_population=finite_population,
+            credited=credited,
+        )
+
+    def parts_given_answers(
+        self, terms: Terms, sizes: IntArray, answers: FloatArray, *, finite_population: bool
+    ) -> QuestionParts:
+        """Return the same where as large a share of every form answers as of the stratum."""
+        dealt = self.dealt(terms, sizes) * (answers / sizes)[:, None]
+        return self.stratum_parts(
+            terms, sizes, dealt, None, finite_population=finite_population, credited=True
+        )
+
+    def everyone_asked(self, terms: Terms, n: FloatArray, *, finite_population: bool) -> FloatArray:
+        """Variance of every question's mean if all were asked it and nothing were noised."""
+        inverse, _ = inverses(n[:, None], terms.sizes, terms.response_rates)
+        if finite_population:
+            inverse = np.maximum(inverse - 1.0 / terms.sizes[:, None], 0.0)
+        return inverse * self.spreads
+
+    def stratum_variances(
+        self, terms: Terms, n: FloatArray, *, finite_population: bool, planned: bool, credited: bool
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the variances of all questions together, by their importance.
+
+        People are divided over forms for the sake of privacy, so what that costs counts as privacy.
+        """
+        if planned:  # as a share of the people gets each form, not whole numbers
+            total = terms.values(n) / terms.coefficients**2
+            total = total - self.correction(terms.sizes) if finite_population else total
+            return total, np.zeros_like(total)
+        parts = self.question_parts(
+            terms, n.astype(np.int64), finite_population=finite_population, credited=credited
+        )
+        w = self.importances
+        sampling = self.everyone_asked(terms, n, finite_population=finite_population) @ w
+        return sampling, np.maximum(parts.total @ w - sampling, 0.0)
+
+    def released_variances(self, terms: Terms, n: FloatArray) -> FloatArray:
+        """Variance of the noise in the stratum means of all questions together, by their importance."""
+        parts = self.question_parts(terms, n.astype(np.int64), finite_population=False)
+        return np.asarray((parts.device + parts.office) @ self.importances)
+
+    def stratum_parts(
+        self,
+        terms: Terms,
+        sizes: IntArray,
+        dealt: IntArray | FloatArray,
+        rates: FloatArray | None,
+        *,
+        finite_population: bool,
+        credited: bool,
+    ) -> QuestionParts:
+        """Variance of every question's mean in every stratum of which ``dealt`` get each form.
+
+        ``rates`` are those at which they answer, where not all do.
+        """
+        budgets, N = terms.budgets(sizes.astype(float)).e, terms.sizes
+        inverse, squared = inverses(dealt, N, rates)
+        weights = self.weights_of(dealt)
+        r = self._stretches(budgets)
+        spread = self.spreads[:, self.question]
+        per_answer = weights**2 * inverse[:, self.form]
+        noise = self.constant - spread + r * (self.linear + r * self.square)
+        sampling, device = self._by_question(per_answer * spread), self._by_question(per_answer * noise)
+        if finite_population:
+            sampling = sampling - self.spreads / N[:, None]
+            device = device + self.rounding / N[:, None]
+        office = np.zeros_like(sampling)
+        if not self.publishes_rows:
+            e = self.office_budgets(budgets)[:, self.form] if credited else budgets[:, None]
+            stretched = (weights * (1.0 + r)) ** 2 * squared[:, self.form]
+            office = self._by_question(stretched * self.table_noise(e))
+        return QuestionParts(sampling, device, office)
+
+    def table_noise(self, e: FloatArray) -> FloatArray:
+        """g·s(e/q) of every entry; none at an infinite budget."""
+        finite = np.where(np.isinf(e), 1.0, e)
+        return np.where(np.isinf(e), 0.0, self.factors * s(point(finite / self.sensitivities)))
+
+    def office_budgets(self, budgets: FloatArray) -> FloatArray:
+        """Raise the office's budgets by what replaced rows give already, for each stratum and form.
+
+        No noise is needed where they are infinite.
+        """
+        assert self.device_epsilon is not None
+        return office_budgets(budgets[:, None], self.device_epsilon, self._informative)
+
+    def losses_inside(self, budgets: FloatArray, times: int) -> FloatArray:
+        """Return what those in the sample lose if the same rows are released several times, by stratum.
+
+        Published rows are the same each time. Of tables only the office's noise is new; the form that loses
+        most counts.
+        """
+        if self.device_epsilon is None or times == 0:
+            return budgets * min(times, 1)
+        offices = times * self.office_budgets(budgets)
+        return np.asarray(joint_losses(offices, self.device_epsilon, self._informative).max(axis=1))
+
+    @property
+    def _informative(self) -> FloatArray:
+        """1 − ρ of each form: rows are replaced with probability ρ = K/(y + K)."""
+        assert self.odds is not None
+        return np.asarray(self.odds / (self.odds + self.cells))
+
+    def office_adds_noise(self, budgets: FloatArray) -> bool:
+        """Whether the office noises a table of any stratum and form; at no finite budget there is none."""
+        return not self.publishes_rows and bool(np.isfinite(self.office_budgets(budgets)).any())
+
+    def weights_of(self, dealt: IntArray | FloatArray) -> FloatArray:
+        """ω of each stratum and entry: a question on several forms is the mean of all answers to it."""
+        people = np.asarray(dealt, dtype=float)[:, self.form]
+        return np.asarray(people / self._by_question(people)[:, self.question])
+
+    def _by_question(self, entries: FloatArray) -> FloatArray:
+        """Add up the entries of each question."""
+        return entries @ sums_to(self.question, len(self.importances))
+
+    def per_form(self, sizes: IntArray, budgets: FloatArray) -> FormVariances:
+        """Return how the variance of each stratum depends on who gets which form."""
+        if self.dealt_by_shares:  # Σ x²/m is least where m goes with x
+            squares = np.broadcast_to(self.shares**2, (len(sizes), len(self.shares)))
+            return FormVariances(squares, np.zeros_like(squares), np.zeros_like(squares))
+        w = self.importances[self.question]
+        r = self._stretches(budgets)
+        answer = self.constant + r * (self.linear + r * self.square)
+        forms = len(self.shares)
+        for_everyone = (np.bincount(self.question)[self.question] == forms) & (forms > 1)
+        own = np.where(for_everyone, 0.0, w * self.weights**2)
+        two = np.zeros_like(answer)
+        if not self.publishes_rows:
+            two = own * (1.0 + r) ** 2 * self.table_noise(budgets[:, None])
+        line = np.where(for_everyone, w, 0.0) * answer / (sizes.astype(float) ** 2)[:, None]
+        to_forms = sums_to(self.form, len(self.shares))
+        return FormVariances((own * answer) @ to_forms, two @ to_forms, line @ to_forms)
+
+
+class FormVariances(NamedTuple):
+    """Variance of a stratum whose forms have m people each: Σ one/m + two/m² + line·m over the forms.
+
+    The last part is that of questions for everyone, whose answers are all counted alike.
+    """
+
+    one: FloatArray
+    two: FloatArray
+    line: FloatArray
+
+    def gain(self, m: IntArray) -> FloatArray:
+        """By how much one person more lowers it."""
+        product = m * (m + 1.0)
+        return np.asarray(self.one / product + self.two * (2.0 * m + 1.0) / product**2 - self.line)
+
+
+def sums_to(groups: IntArray, number: int) -> FloatArray:
+    """Return the matrix that adds up entries by group."""
+    matrix = np.zeros((len(groups), number))
+    matrix[np.arange(len(groups)), groups] = 1.0
+    return matrix
+
+
+def inverses(
+    dealt: IntArray | FloatArray, sizes: IntArray, rates: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """E[1/m] and E[1/m²] of each stratum and form."""
+    people = np.asarray(dealt, dtype=float)
+    if rates is None:
+        return 1.0 / people, 1.0 / people**2
+    forms = people.shape[1]
+    N, share = np.repeat(sizes, forms), np.repeat(rates, forms)
+    flat = people.ravel()
+    one, two = (
+        expected_inverse(N, share, flat, squared=each).reshape(people.shape) for each in (False, True)
+    )
+    return one, two
+
+
+def deal(sizes: IntArray, shares: FloatArray, variances: FormVariances, least: IntArray) -> IntArray:
+    """Deal the people of every stratum to the forms in whole numbers, for the least variance.
+
+    That is a sum of convex functions, so what no exchange of one person improves nothing does.
+
+    Parameters
+    ----------
+    sizes : array of int
+        People of each stratum, at least ``least`` times the number of forms.
+    shares : array
+        Where to start from.
+    variances : FormVariances
+        What is minimised.
+    least : array of int
+        Fewest people of a form, by stratum.
+    """
+    floor, rows = least[:, None], np.arange(len(sizes))
+    dealt = np.maximum(np.floor(sizes[:, None] * shares), floor).astype(np.int64)
+
+    def losses() -> FloatArray:  # of one person fewer
+        return np.where(dealt > floor, variances.gain(np.maximum(dealt - 1, 1)), np.inf)
+
+    while (missing := sizes - dealt.sum(axis=1)).any():
+        more, fewer = missing > 0, missing < 0
+        best, worst = np.argmax(variances.gain(dealt), axis=1), np.argmin(losses(), axis=1)
+        dealt[rows[more], best[more]] += 1
+        dealt[rows[fewer], worst[fewer]] -= 1
+    while True:
+        up, down = variances.gain(dealt), losses()
+        to, off = np.argmax(up, axis=1), np.argmin(down, axis=1)
+        helps = up[rows, to] > down[rows, off] + 1e-12 * np.abs(down[rows, off])
+        if not helps.any():
+            return dealt
+        dealt[rows[helps], to[helps]] += 1
+        dealt[rows[helps], off[helps]] -= 1

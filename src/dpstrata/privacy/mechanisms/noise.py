@@ -1,0 +1,270 @@
+r"""How large noise is at a local budget: the part of a mechanism that planning needs.
+
+Every noise variance is written as
+
+.. math:: v(e) = U \left( \frac{q}{y^2} + \frac{l}{y} + \psi(e) \right), \qquad y = e^e - 1
+
+with a unit U, two numbers, ``square`` and ``linear``, and a remainder :math:`\psi` that stays bounded as the
+budget goes to zero. Under amplification y is C/n, so that over n the first part is a straight line in the
+sample size and the second a constant. Where q = l, both together are a multiple of the kernel :math:`s` of
+:mod:`dpstrata.privacy.mechanisms.kernels`.
+
+Taking the two parts off only matters for small budgets. With ``whole=True`` a noise is asked for :math:`v/U`
+itself in place of :math:`\psi`, which is cheaper; it is only asked where every budget is at least
+``kernels.SERIES_BELOW``, and never unless ``takes_whole``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dpstrata.numerics.arrays import FloatArray
+from dpstrata.privacy.mechanisms import kernels
+from dpstrata.privacy.mechanisms.kernels import Point, Step
+
+
+class Noise(ABC):
+    """A noise variance as a function of the budget, with two derivatives and stable differences."""
+
+    unit: float = 1.0
+    """U, in which variances are counted."""
+    square: float
+    """q: how many times 1/y² the variance contains, in its unit."""
+    linear: float
+    """l: how many times 1/y it contains."""
+    rounding: float = 64.0
+    """Bound on the rounding error of a gain, in spacings of doubles; closer gains are settled in mpmath."""
+    constant_remainder: float | None = None
+    """The remainder, where it does not depend on the budget; then closed forms hold."""
+
+    @property
+    def takes_whole(self) -> bool:
+        """Whether v/U may be asked for in place of the remainder, at large budgets."""
+        return self.constant_remainder is None
+
+    @abstractmethod
+    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
+        """ψ, in the unit."""
+
+    @abstractmethod
+    def remainder_slopes(
+        self, at: Point, *, whole: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """ψ, ψ' and ψ'', in the unit."""
+
+    @abstractmethod
+    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
+        """ψ(after) - ψ(before), without cancellation."""
+
+    @abstractmethod
+    def exact_variance(self, e: Any) -> Any:
+        """Textbook variance at an mpmath number ``e``, at mpmath's current precision."""
+
+    def variance_at(self, at: Point) -> FloatArray:
+        """Variance at described budgets."""
+        inverse = at.b / at.z  # 1/y
+        return self.unit * (inverse * (self.linear + self.square * inverse) + self.remainder(at))
+
+    def variance_step(self, step: Step) -> FloatArray:
+        """Increase of the variance over a step, in the unit, without cancellation."""
+        before, after = step.before, step.after
+        rise = before.b * np.expm1(step.d) / (before.z * after.z)  # of 1/y
+        both = before.b / before.z + after.b / after.z
+        return rise * (self.linear + self.square * both) + self.remainder_step(step)
+
+
+class NoRemainder(Noise):
+    """Noise whose variance is q/y² + l/y, and nothing else."""
+
+    constant_remainder = 0.0
+
+    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
+        """Zero."""
+        return np.zeros_like(at.e)
+
+    def remainder_slopes(
+        self, at: Point, *, whole: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Zero."""
+        zero = np.zeros_like(at.e)
+        return zero, zero, zero
+
+    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
+        """Zero."""
+        return np.zeros_like(step.d)
+
+
+class NoiseSum(Noise):
+    r"""Several draws of noise, each at the same budget.
+
+    .. math:: v(e) = \sum_t g_t\, v_t(e)
+
+    Of no draws at all, the variance is zero: where noise is added to figures of many strata, the strata have
+    none of their own.
+
+    Parameters
+    ----------
+    parts : sequence of (float, Noise)
+        g >= 0 and the noise of each.
+    """
+
+    def __init__(self, parts: Sequence[tuple[float, Noise]]) -> None:
+        self.parts = tuple(parts)
+        self._weighted = tuple((factor * noise.unit, noise) for factor, noise in parts)
+        self.square = sum(weight * noise.square for weight, noise in self._weighted)
+        self.linear = sum(weight * noise.linear for weight, noise in self._weighted)
+        self.rounding = max((noise.rounding for _, noise in self.parts), default=Noise.rounding)
+        constants = [noise.constant_remainder for _, noise in self.parts]
+        if None not in constants:
+            pairs = zip(self._weighted, constants, strict=True)
+            self.constant_remainder = sum((weight * (c or 0.0) for (weight, _), c in pairs), 0.0)
+
+    @property
+    def takes_whole(self) -> bool:
+        """Whether all parts do."""
+        return bool(self.parts) and all(noise.takes_whole for _, noise in self.parts)
+
+    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
+        """Σ g·ψ."""
+        total = np.zeros_like(at.e)
+        for weight, noise in self._weighted:
+            total += weight * noise.remainder(at, whole=whole)
+        return total
+
+    def remainder_slopes(
+        self, at: Point, *, whole: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Σ g·ψ, with two derivatives."""
+        value, first, second = (np.zeros_like(at.e) for _ in range(3))
+        for weight, noise in self._weighted:
+            slopes = noise.remainder_slopes(at, whole=whole)
+            value += weight * slopes[0]
+            first += weight * slopes[1]
+            second += weight * slopes[2]
+        return value, first, second
+
+    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
+        """Increase of Σ g·ψ."""
+        total = np.zeros_like(step.d)
+        for weight, noise in self._weighted:
+            total += weight * noise.remainder_step(step, whole=whole)
+        return total
+
+    def exact_variance(self, e: Any) -> Any:
+        """Σ g·v."""
+        mp = e.context
+        return sum((mp.mpf(factor) * noise.exact_variance(e) for factor, noise in self.parts), mp.mpf(0))
+
+
+class TableNoise(Noise):
+    r"""Discrete Laplace noise on several tables that share a budget.
+
+    .. math:: v(e) = \sum_t g_t\, s(e / q_t)
+
+    A table whose counts one person moves by :math:`q` in all has noise of the variance s(e/q) on every
+    count; g is what that adds up to in the result. With
+    :math:`s = 2/e^2 - r`, s(e/q) is :math:`q^2 s(e) + q^2 r(e) - r(e/q)`: s(e) weighs :math:`\sum g q^2`, and
+    the remainder stays bounded.
+
+    Parameters
+    ----------
+    factors, sensitivities : array
+        g >= 0 and q >= 1 of every table.
+    """
+
+    def __init__(self, factors: FloatArray, sensitivities: FloatArray) -> None:
+        self._q, table = np.unique(sensitivities, return_inverse=True)  # those alike count as one
+        self._g = np.bincount(table, weights=factors, minlength=len(self._q))
+        self._weight = float((factors * sensitivities**2).sum())
+        self.square = self.linear = 2.0 * self._weight
+        # Σ g·r(e/q) is the series of r with Σ g/q^2j for its coefficients
+        powers = np.arange(len(kernels.SERIES))[:, None]
+        moments = (factors / sensitivities ** (2.0 * powers)).sum(axis=1)
+        self._series = tuple((np.array(kernels.SERIES) * moments).tolist())
+        # every part magnifies the rounding of e by e/q, and their sum has no cancellation
+        self.rounding = 256.0
+
+    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
+        """v(e), less the weight times s(e); for small budgets the weight times r(e), less Σ g·r(e/q)."""
+        small = np.flatnonzero(at.e < kernels.SERIES_BELOW) if not whole else np.empty(0, dtype=np.int64)
+        value = kernels.s(self._parts(at.e)) @ self._g
+        if not whole:
+            value -= self._weight * kernels.s(at)
+        if small.size:
+            e = at.e[small]
+            value[small] = self._weight * kernels.series(e) - kernels.series(e, self._series)
+        return np.asarray(value)
+
+    def _parts(self, e: FloatArray) -> Point:
+        """Describe the budgets of all tables: a column each."""
+        return kernels.point(e[:, None] / self._q)
+
+    def remainder_slopes(
+        self, at: Point, *, whole: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """v(e), less the weight times s(e), with two derivatives."""
+        parts = kernels.s_slopes(self._parts(at.e))
+        slopes = [np.asarray(part @ (self._g / self._q**order)) for order, part in enumerate(parts)]
+        if whole:
+            return slopes[0], slopes[1], slopes[2]
+        for slope, taken in zip(slopes, kernels.s_slopes(at), strict=True):
+            slope -= self._weight * taken
+        small = np.flatnonzero(at.e < kernels.SERIES_BELOW)
+        if small.size:
+            e = at.e[small]
+            plain, split = kernels.series_slopes(e), kernels.series_slopes(e, self._series)
+            for slope, one, other in zip(slopes, plain, split, strict=True):
+                slope[small] = self._weight * one - other
+        return slopes[0], slopes[1], slopes[2]
+
+    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
+        """Increase of v(e), less the weight times s(e)."""
+        before, after = self._parts(step.before.e), self._parts(step.after.e)
+        increase = kernels.s_step(Step(before, after, step.d[:, None] / self._q)) @ self._g
+        if whole:
+            return np.asarray(increase)
+        increase -= self._weight * kernels.s_step(step)
+        small = np.flatnonzero(step.before.e < kernels.SERIES_BELOW)
+        if small.size:
+            ends = step.before.e[small], step.after.e[small], step.d[small]
+            plain, split = kernels.series_step(*ends), kernels.series_step(*ends, self._series)
+            increase[small] = self._weight * plain - split
+        return np.asarray(increase)
+
+    def exact_variance(self, e: Any) -> Any:
+        """Σ g/(2·sinh²(e/(2q)))."""
+        mp = e.context
+        return sum(
+            (
+                mp.mpf(g) / (2 * mp.sinh(e / (2 * mp.mpf(q))) ** 2)
+                for g, q in zip(self._g.tolist(), self._q.tolist(), strict=True)
+            ),
+            mp.mpf(0),
+        )
+
+
+class RowNoise(NoRemainder):
+    r"""Rows of which a share is replaced by random ones, at the local budget of each person.
+
+    .. math:: v(e) = \frac{l}{y} + \frac{q}{y^2}, \qquad y = e^e - 1
+
+    With y = C/n the first part adds the same to every term, however many people are asked.
+
+    Parameters
+    ----------
+    linear, square : float
+        l and q.
+    """
+
+    def __init__(self, linear: float, square: float) -> None:
+        self.linear, self.square = linear, square
+
+    def exact_variance(self, e: Any) -> Any:
+        """l/y + q/y²."""
+        mp = e.context
+        y = mp.expm1(e)
+        return mp.mpf(self.linear) / y + mp.mpf(self.square) / y**2
