@@ -62,11 +62,11 @@ nitpick_ignore_regex = [
     ),
     (
         "py:.*",
-        r"(Engine|FrameLibrary|Sift|Told|Forms|Questions|FloatArray)",
+        r"(Engine|FrameLibrary|Sift|Told|Forms|Questions|FloatArray|IntArray|Texts)",
     ),  # aliases of a few strings, records or a callable
     (
         "py:.*",
-        r"dpstrata\.(privacy\.answer_space\.AnswerSpace|allocation\.terms\.Terms|allocation\.form_terms\.FormTerms|privacy\.mechanisms\.noise\.Noise|survey\.questionnaires\.kinds\.base\.QuestionKind|privacy\.rows\.Quadratic|allocation\.figures\.Family|allocation\.domains\.Partition|survey\.goals\.\w+|survey\.targets\.\w+|survey\.releases\.base\.Release|words\.tables\.TextTable|fielding\.sample\.ReportKey|fielding\.covariances\.covariance\.Errors|fielding\.results\.counts\.FormCounts|fielding\.intervals\.parts\.StratumMeans|allocation\.minimums\.DefaultMinimum)|Release",
+        r"dpstrata\.(privacy\.answer_space\.AnswerSpace|allocation\.terms\.Terms|allocation\.form_terms\.FormTerms|privacy\.mechanisms\.noise\.Noise|survey\.questionnaires\.kinds\.base\.QuestionKind|privacy\.rows\.Quadratic|allocation\.figures\.Family|allocation\.domains\.Partition|survey\.goals\.\w+|survey\.targets\.\w+|survey\.releases\.base\.Release|words\.tables\.TextTable|fielding\.sample\.ReportKey|fielding\.covariances\.covariance\.(Errors|Origins)|fielding\.results\.(counts\.FormCounts|figures\.QuestionFigures)|allocation\.minimums\.DefaultMinimum)|Release",
     ),  # inner parts
 ]
 

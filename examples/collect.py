@@ -107,13 +107,12 @@ def collected(plan: dps.Design, folder: Path) -> None:
             server.terminate()
 
 
-def show(result: object, plan: dps.Design) -> None:
+def show(result: dps.Results, plan: dps.Design) -> None:
     """Print estimates beside the truth."""
-    assert isinstance(result, dps.QuestionnaireEstimation)
     answers = truth()
     print(f"Collected from {plan.total} devices at E = 4, published as sums with epsilon = 1:")
-    for row in result.rows:
-        if row.group == "all" and row.answer == "yes":
+    for row in result.whole:
+        if row.level == "yes":
             true = sum(each[row.question] == "yes" for each in answers.values()) / len(answers)
             interval = f"95% interval {row.lower:.3f} to {row.upper:.3f}"
             print(f"  {row.question}: {row.estimate:.3f}, {interval}; true share {true:.3f}.")

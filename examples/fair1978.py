@@ -28,7 +28,8 @@ def main() -> None:
     for person, stratum in zip(sample.ids, sample.strata, strict=True):
         noised[stratum].append(dps.randomize(plan, stratum, answers[person]).value)
     names = [name for name, values in noised.items() for _ in values]
-    result = dps.estimate_means(plan, names, [value for values in noised.values() for value in values]).whole
+    found = dps.estimate_means(plan, names, [value for values in noised.values() for value in values])
+    (result,) = found.whole
     truth = sum(answers.values()) / len(answers)
     people = f"{strata.population:,} people in {len(strata)} strata"
     print(f"Fair (1978): {people}; {plan.total} invited in a secret sample, epsilon = 1.")

@@ -42,9 +42,7 @@ def write(path: Path, header: list[str], rows: list[list[object]]) -> None:
         csv.writer(file).writerows([header, *rows])
 
 
-def carry_out(
-    people: dict[str, dict[str, str]], folder: Path
-) -> tuple[dps.Design, dps.QuestionnaireEstimation]:
+def carry_out(people: dict[str, dict[str, str]], folder: Path) -> tuple[dps.Design, dps.Results]:
     """Design, draw, randomise on devices, publish, estimate."""
     questionnaire = dps.Questionnaire.from_xlsform(
         Path(dps.__file__).parent / "examples" / "how-are-you.xlsx"
@@ -79,11 +77,11 @@ def carry_out(
     return plan, dps.estimate(folder / "design.json", folder / "published.csv")
 
 
-def write_results(result: dps.QuestionnaireEstimation, folder: Path) -> None:
+def write_results(result: dps.Results, folder: Path) -> None:
     """Write a table of all figures, those of districts too, and a chart of the shares in the town."""
     folder.mkdir(parents=True, exist_ok=True)
-    header = ["question", "answer", "column", "group", "estimate", "standard_error", "lower", "upper"]
-    rows = [[getattr(row, name) for name in header] for row in result.rows]
+    header = ["question", "level", "column", "group", "estimate", "standard_error", "lower", "upper"]
+    rows = [[getattr(row, name) for name in header] for row in result]
     write(folder / "results.csv", header, rows)
     dps.plot(result).save(folder / "results.svg")
     print(f"Written to {folder / 'results.csv'} and {folder / 'results.svg'}")
@@ -101,9 +99,9 @@ def main() -> None:
     print(f"{'question':10} {'answer':13} {'estimate':>9} {'error':>7} {'truth':>7}")
     for row in result.whole:
         given = [answers[row.question] for answers in people.values()]
-        shares = given.count(row.answer) / len(given)
-        truth = sum(map(float, given)) / len(given) if row.answer == "mean" else shares
-        print(f"{row.question:10} {row.answer:13} {row.estimate:9.3f} {row.standard_error:7.3f} {truth:7.3f}")
+        truth = given.count(row.level) / len(given) if row.level else sum(map(float, given)) / len(given)
+        figures = f"{row.estimate:9.3f} {row.standard_error:7.3f} {truth:7.3f}"
+        print(f"{row.question:10} {row.level or 'mean':13} {figures}")
 
 
 if __name__ == "__main__":

@@ -143,25 +143,25 @@ def results_of(case: Case) -> list[dict[str, Any]]:
         given = [(stratum, answer) for stratum, answers in reports["noised"].items() for answer in answers]
         columns = ("stratum", "answer")
     found = dps.estimate(plan, pa.table(dict(zip(columns, map(list, zip(*given, strict=True)), strict=True))))
-    rows = _listed(found, found.rows if "questionnaire" in case.options else found.listed)
+    forms = "questionnaire" in case.options
+    rows = [each for each in _listed(found) if not (forms and each["column"] == "total")]
+    if found.design.inputs.questions[0].kind == "yes_no" and not forms:  # frozen as a mean
+        rows = [each | {"answer": "mean"} for each in rows]
     for number, ratio in enumerate(reports.get("ratios", ()), 1):
         divided = found.ratio(*ratio)
-        rows += [
-            each | {"question": f"ratio {number}", "answer": ""} for each in _listed(divided, divided.rows)
-        ]
+        rows += [each | {"question": f"ratio {number}", "answer": ""} for each in _listed(divided)]
     return rows
 
 
-def _listed(found: Any, rows: Any) -> list[dict[str, Any]]:
+def _listed(found: dps.Results) -> list[dict[str, Any]]:
     covariances, firsts, listed = found.covariance.matrix, {}, []
-    for place, row in enumerate(rows):
-        question = getattr(row, "question", "answer")
-        answer = getattr(row, "answer", getattr(row, "category", "mean"))
+    for place, row in enumerate(found):
+        question, answer = row.question, row.level or "mean"
         first = firsts.setdefault((question, answer), place)
         figures = {name: getattr(row, name, None) for name in FIGURES}
         figures["covariance"] = float(covariances[place, first])
         labels = dict(zip(LABELS, (question, answer, row.column, row.group), strict=True))
-        listed.append({**labels, **figures, "answers": row.answers, "taken_from": row.taken_from})
+        listed.append({**labels, **figures, "answers": row.answered, "taken_from": row.taken_from})
     return listed
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import openpyxl
+import pyarrow as pa
 
 import dpstrata as dps
 from dpstrata.fielding.questionnaires.counts import table_entries, table_label
@@ -262,6 +263,18 @@ def published_tables(plan: dps.Design) -> Iterator[tuple[Any, ...]]:
             for table in form.tables:
                 for place, entry in enumerate(table_entries(plan, t, table.questions)):
                     yield name, t + 1, table_label(table.questions), entry, answers * (place == 0), answers
+
+
+def estimated_tables(plan: dps.Design | None = None, few: dict[int, int] | None = None) -> dps.Results:
+    """Estimate from them; some forms may have so few answers in the first stratum."""
+    plan, few = plan or small_plan(), few or {}
+    first = plan.strata.names[0]
+    rows = [
+        (stratum, form, table, entry, count, few.get(form, answers) if stratum == first else answers)
+        for stratum, form, table, entry, count, answers in published_tables(plan)
+    ]
+    names = ("stratum", "form", "table", "entry", "count", "answers")
+    return dps.estimate(plan, pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))))
 
 
 # XLSForms made for tests

@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from dpstrata.fielding.frames.base import Frame
     from dpstrata.fielding.publish import privatize, publish
     from dpstrata.fielding.randomize import randomize
-    from dpstrata.fielding.results.estimators import Estimation, ShareEstimation
     from dpstrata.fielding.results.noised_numbers import estimate_means
-    from dpstrata.fielding.results.questions import QuestionnaireEstimation
+    from dpstrata.fielding.results.results import Results
     from dpstrata.fielding.sample import draw_sample
     from dpstrata.pilots.pilot import main_design, pilot
     from dpstrata.pilots.waves import combine_waves
@@ -72,7 +71,6 @@ _HOMES = {
     "Design": "designs.record",
     "DpstrataError": "errors",
     "DpstrataWarning": "errors",
-    "Estimation": "fielding.results.estimators",
     "Frame": "fielding.frames.base",
     "InfeasibleError": "errors",
     "InputError": "errors",
@@ -87,9 +85,8 @@ _HOMES = {
     "Question": "survey.questionnaires.question",
     "Questionnaire": "survey.questionnaires.questionnaire",
     "QuestionnaireError": "errors",
-    "QuestionnaireEstimation": "fielding.results.questions",
+    "Results": "fielding.results.results",
     "SE": "survey.targets",
-    "ShareEstimation": "fielding.results.estimators",
     "Spreads": "survey.questionnaires.spreads",
     "Strata": "survey.strata",
     "StrataError": "errors",
@@ -146,7 +143,6 @@ __all__ = [
     "Design",
     "DpstrataError",
     "DpstrataWarning",
-    "Estimation",
     "Frame",
     "InfeasibleError",
     "InputError",
@@ -161,8 +157,7 @@ __all__ = [
     "Question",
     "Questionnaire",
     "QuestionnaireError",
-    "QuestionnaireEstimation",
-    "ShareEstimation",
+    "Results",
     "Spreads",
     "Strata",
     "StrataError",

@@ -56,9 +56,7 @@ def test_estimates_have_no_bias_and_the_ledger_adds_up(tmp_path):
         )
         spent.append(released.spent.epsilon)
         row = next(
-            row
-            for row in dps.estimate(made.design, out).rows
-            if (row.question, row.group) == ("smokes", "all")
+            row for row in dps.estimate(made.design, out) if (row.question, row.group) == ("smokes", "all")
         )
         errors.append((row.estimate - truth) / row.standard_error)
     assert abs(spent[1] - 1) < 1e-9
@@ -128,7 +126,7 @@ def test_over_http_nothing_is_biased_and_the_noise_is_of_its_law(tmp_path):
                 place = plan.strata.names.index(row["stratum"])
                 assert int(row["answers"]) == INVITED
                 noise.append(int(row["count"]) - counted[(place, 0, 0), 1])
-        estimate = next(row for row in dps.estimate(made.design, out).rows if row.group == "all")
+        estimate = next(row for row in dps.estimate(made.design, out).whole)
         errors.append(estimate.estimate - 0.5)
     assert len(noise) == STRATA * repeats
     b = math.exp(-credited)

@@ -55,7 +55,7 @@ def test_what_is_closed_is_what_publish_makes_of_the_same_reports(tmp_path, monk
     assert read(tmp_path / "closed.csv") == read(tmp_path / "published.csv")
     questions = [each["questions"] for each in json.loads((tmp_path / "ledger.json").read_text())["entries"]]
     assert questions == [["answer"]] * 2
-    assert dps.estimate(made.design, tmp_path / "closed.csv").rows
+    assert len(dps.estimate(made.design, tmp_path / "closed.csv"))
 
 
 def test_the_question_needs_its_words(tmp_path):

@@ -74,7 +74,7 @@ def test_a_design_that_was_released_is_not_replaced_and_only_its_answers_are_est
     (tmp_path / "copy.csv").write_text(text + "\n")
     with pytest.warns(dps.DpstrataWarning, match=r"records as released for this design \(noised\.csv\)"):
         dps.estimate(tmp_path / "design.json", tmp_path / "copy.csv")
-    assert dps.estimate(tmp_path / "other.json", tmp_path / "copy.csv").whole.answers == 10
+    assert dps.estimate(tmp_path / "other.json", tmp_path / "copy.csv").whole[0].answered == 10
 
 
 @pytest.mark.slow

@@ -96,14 +96,14 @@ def test_a_stratum_without_an_answer_takes_the_result_of_its_neighbour(fielded):
     assert done.response.over == 0  # nobody there loses anything
     assert done.spent.epsilon == 1.0
     result = dps.estimate(folder / "design.json", folder / "noised.csv")
-    north, south = sorted(result.strata, key=lambda row: row.group)
-    assert (south.answers, south.taken_from, north.taken_from) == (0, "north", "")
+    north, south = sorted(result.by("stratum"), key=lambda row: row.group)
+    assert (south.answered, south.taken_from, north.taken_from) == (0, "north", "")
     assert (south.estimate, south.standard_error) == (north.estimate, north.standard_error)
-    assert result.whole.estimate == pytest.approx(north.estimate)
-    assert result.whole.standard_error == pytest.approx(north.standard_error)
-    assert result.largest_bias == pytest.approx(100_000 / 3)
+    assert result.whole[0].estimate == pytest.approx(north.estimate)
+    assert result.whole[0].standard_error == pytest.approx(north.standard_error)
+    assert result[0].largest_bias == pytest.approx(100_000 / 3)
     assert "south (as north)" in repr(result)
-    assert "This can shift the population mean by at most 33,330." in repr(result)
+    assert "This can shift the estimate for the population by at most 33,330." in repr(result)
 
 
 def test_no_answer_at_all_is_found_before_anything_is_spent(fielded):

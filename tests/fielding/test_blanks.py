@@ -57,10 +57,10 @@ def test_blanks_count(tmp_path, step, devices):
         ("ill", ["no", "yes", "no answer"]),
     ):
         rows = [row for row in result.whole if row.question == name]
-        assert [row.answer for row in rows] == answers
+        assert [row.level for row in rows] == answers
         assert sum(row.estimate for row in rows) == pytest.approx(1.0, abs=1e-12)
         assert all(row.standard_error > 0 for row in rows)
-    (ill,) = [row for row in result.whole if (row.question, row.answer) == ("ill", "no answer")]
+    (ill,) = [row for row in result.whole if (row.question, row.level) == ("ill", "no answer")]
     assert abs(ill.estimate - 0.5) < 6 * ill.standard_error
 
 

@@ -17,10 +17,10 @@ from dpstrata.fielding.collected import read_collected
 from dpstrata.fielding.draw import draw
 from dpstrata.fielding.frames import open_frame
 from dpstrata.fielding.results import reader_of
-from dpstrata.fielding.results.estimators import ShareEstimation
 from dpstrata.fielding.results.noised_names import estimate_shares
 from dpstrata.fielding.results.noised_numbers import estimate_means
 from dpstrata.fielding.sample import ReportKey, draw_sample
+from dpstrata.words.estimates import FEW, FLOORED, ONLY_ONE
 from extent import few, may_cover, mean_limit, variance_limits
 from surveys import Listed, reports_of
 
@@ -94,15 +94,14 @@ def test_a_batch_of_names_becomes_shares(survey):
     assert lines[0] == "stratum,answer"
     assert {line.split(",")[1] for line in lines[1:]} == set(TENURES)
     result = dps.estimate(folder / "design.json", folder / "noised.csv")
-    assert isinstance(result, ShareEstimation)
-    assert [(row.group, row.category) for row in result.rows] == [
+    assert [(row.group, row.level) for row in result.shown] == [
         (place, name) for place in ("all", "north", "south") for name in TENURES
     ]
     for start in range(0, 9, 3):
-        assert math.fsum(row.estimate for row in result.rows[start : start + 3]) == pytest.approx(
+        assert math.fsum(row.estimate for row in result.shown[start : start + 3]) == pytest.approx(
             1, abs=1e-12
         )
-    assert math.fsum(row.estimate for row in result.totals) == pytest.approx(1000)
+    assert math.fsum(row.estimate for row in result.by("total")) == pytest.approx(1000)
 
 
 @pytest.mark.parametrize(
@@ -137,19 +136,17 @@ def test_the_commands_speak_of_shares(survey):
     folder, _ = survey
     privatize(folder)
     shown = run(folder, "estimate", "design.json", "noised.csv", "--out", "shares.csv").stdout
-    assert "Shares from noised answers" in shown
-    assert "share in" in shown
-    assert "add up to 1" in shown
+    assert "Estimates from noised answers" in shown
+    assert "answer" in shown
+    assert "so that they add up" in shown
     with open(folder / "shares.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [(row["column"], row["category"]) for row in rows[:6]] == [
+    assert [(row["column"], row["level"]) for row in rows[:6]] == [
         (column, name) for column in ("all", "total") for name in TENURES
     ]
     assert len(rows) == 12
-    assert [row["of"] for row in rows[:6]] == ["share"] * 3 + ["number of people"] * 3
     found = json.loads(run(folder, "estimate", "design.json", "noised.csv", "--json").stdout)
-    assert found["of"] == "share"
-    assert [row["category"] for row in found["estimates"][:3]] == TENURES
+    assert [row["level"] for row in found["estimates"][:3]] == TENURES
     assert found["estimates"][0]["estimate"] == pytest.approx(float(rows[0]["estimate"]))
     noised = run(
         folder, "privatize", "design.json", "--stratum-value", "north", input="own\nRENT\n"
@@ -170,15 +167,15 @@ def test_shares_by_hand():
     q, keep = 1 / (x + 2), x / (x + 2)
     m, N = counts.sum(axis=1), np.array([400, 600])
     p = (counts / m[:, None] - q[:, None]) / (keep - q)[:, None]
-    (own,) = [row for row in result.rows if (row.group, row.category) == ("south", "own")]
+    (own,) = [row for row in result if (row.group, row.level) == ("south", "own")]
     assert own.estimate == pytest.approx(p[1, 1])
     noise = (p[1, 1] * keep[1] * (1 - keep[1]) + (1 - p[1, 1]) * q[1] * (1 - q[1])) / (keep[1] - q[1]) ** 2
     reported = 30 / 120
     spread = reported * (1 - reported) / (keep[1] - q[1]) ** 2 * 120 / 119 - noise
     assert own.standard_error**2 == pytest.approx((spread * (1 - 120 / 600) + noise) / 120)
-    whole = [row.estimate for row in result.rows[:3]]
+    whole = [row.estimate for row in result[:3]]
     assert whole == pytest.approx((p * N[:, None]).sum(axis=0) / 1000)
-    assert [row.group for row in result.rows[3:9:3]] == ["a", "b"]
+    assert [row.group for row in result[6:12:3]] == ["a", "b"]
 
 
 def test_two_categories_are_estimated_as_yes_and_no_are():
@@ -193,8 +190,9 @@ def test_two_categories_are_estimated_as_yes_and_no_are():
         [(np.array(each) - f) / (1 - 2 * f) for each, f in zip(reports, flip, strict=True)]
     )
     numbers = estimate_means(yes_no, ["north"] * 80 + ["south"] * 120, debiased)
-    shares = estimate_shares(two, np.array([[55, 25], [50, 70]])).by_category["yes"]
-    for one, other in zip(numbers.rows, shares.rows, strict=True):
+    shares = estimate_shares(two, np.array([[55, 25], [50, 70]]))
+    for one, other in zip(numbers, shares[1::2], strict=True):
+        assert (one.level, one.column, one.group) == (other.level, other.column, other.group)
         assert one.estimate == pytest.approx(other.estimate)
         assert one.standard_error == pytest.approx(other.standard_error)
         assert one.upper == pytest.approx(other.upper)
@@ -218,7 +216,7 @@ def test_estimates_are_unbiased_intervals_cover_and_the_design_bounds_every_erro
         for name in ("north", "south"):
             reports = reports_of(PLAN, name, by_stratum[name]).tolist()
             counts.append([reports.count(each) for each in TENURES])
-        whole = estimate_shares(PLAN, np.array(counts)).rows[:3]
+        whole = estimate_shares(PLAN, np.array(counts)).whole
         errors.append([row.estimate for row in whole] - truth)
         variances.append([row.standard_error**2 for row in whole])
         covered += all(row.lower <= share <= row.upper for row, share in zip(whole, truth, strict=True))
@@ -249,11 +247,11 @@ def test_refused_reports_show_none():
 
 def test_one_report_uses_the_stated_spread_and_few_are_named():
     result = estimate_shares(PLAN, np.array([[1, 0, 0], [3, 2, 1]]))
-    assert result.single == ("north",)
-    assert result.few == ("south",)
-    assert "north" not in result.floored
+    doubts = result.questions["answer"].doubts
+    assert doubts == {ONLY_ONE: ("north",), FEW: ("south",)}
+    assert [row.notes for row in result.by("stratum")] == [ONLY_ONE] * 3 + [FEW] * 3
     rare = estimate_shares(PLAN, np.array([[40, 40, 0], [50, 40, 30]]))
-    assert rare.floored == ("north",)
-    assert rare.by_category["other"].strata[0].estimate < 0
-    assert "In 1 stratum, a category is reported so rarely or so often" in repr(rare)
-    assert all(math.isfinite(row.standard_error) and row.standard_error > 0 for row in result.rows)
+    assert rare.questions["answer"].doubts == {FLOORED: ("north",)}
+    assert rare.by("stratum")[2].estimate < 0
+    assert "In 1 stratum, the reports vary less than the noise alone would" in repr(rare)
+    assert all(math.isfinite(row.standard_error) and row.standard_error > 0 for row in result)

@@ -13,7 +13,7 @@ import dpstrata as dps
 from dpstrata.cli import app
 from dpstrata.fielding.neighbours import find_stand_ins
 from dpstrata.fielding.results.counts import count_rows
-from dpstrata.fielding.results.questions import estimate_questions
+from dpstrata.fielding.results.forms import estimate_questions
 from dpstrata.present.charts.plot import intervals_chart
 from dpstrata.words.designs import domain_table
 
@@ -61,11 +61,11 @@ def test_from_the_frame_to_estimates_by_coarser_strata(people, tmp_path):
     }
     assert plan.strata.extra["reported_stratum"] == ("north", "north", "south", "south")
     result = dps.estimate(*files)
-    means = np.array([row.estimate for row in result.strata])
-    north = next(row for row in result.domains if row.group == "north")
+    means = result.questions["answer"].known.figures[0].estimates
+    north = next(row for row in result if row.group == "north")
     assert north.estimate == pytest.approx(0.75 * means[0] + 0.25 * means[1])  # by sizes, not by answers
     assert [row[0] for row in result.table.rows] == ["all", "north", "south"]
-    assert [(row.column, row.group) for row in result.listed] == [
+    assert [(row.column, row.group) for row in result] == [
         ("all", "all"),
         ("total", "all"),
         ("reported_stratum", "north"),
@@ -73,7 +73,7 @@ def test_from_the_frame_to_estimates_by_coarser_strata(people, tmp_path):
     ]
     covariance = result.covariance
     assert covariance.labels == ("all", "total", "reported_stratum=north", "reported_stratum=south")
-    assert np.diag(covariance.matrix) == pytest.approx([row.standard_error**2 for row in result.listed])
+    assert np.diag(covariance.matrix) == pytest.approx([row.standard_error**2 for row in result])
 
 
 def test_every_file_of_results_is_by_coarser_strata(people, tmp_path):
@@ -97,7 +97,7 @@ def test_cells_are_reported_on_request(people, tmp_path):
     result = dps.estimate(*files)
     shown = [row[0] for row in result.table.rows]
     assert shown == ["all", "north", "south", "north | f", "north | m", "south | f", "south | m"]
-    assert len(result.covariance) == len(result.listed) == 8
+    assert len(result.covariance) == len(result) == 8
 
 
 def test_a_cell_without_an_answer_takes_from_its_own_stratum(people, tmp_path):
@@ -119,10 +119,10 @@ def test_questionnaires_are_by_coarser_strata(people, tmp_path):
         for j in range(int(form.sample_sizes[i]))
     ]
     result = estimate_questions(plan, count_rows(plan, *zip(*rows, strict=True)))
-    assert {row.group for row in result.rows} == {"all", "north", "south"}
-    assert len(result.covariance) == len(result.rows)
-    assert {row.group for row in result.ratio(("a", "yes"), ("b", "yes")).rows} <= {"all", "north", "south"}
-    chart = intervals_chart([asdict(row) for row in result.rows], confidence=0.95, of="a").spec
+    assert {row.group for row in result} == {"all", "north", "south"}
+    assert len(result.covariance) == len(result)
+    assert {row.group for row in result.ratio(("a", "yes"), ("b", "yes"))} <= {"all", "north", "south"}
+    chart = intervals_chart([asdict(row) for row in result], confidence=0.95, of="a").spec
     assert "north | f" not in str(chart)
 
 
@@ -210,8 +210,11 @@ def test_the_commands_keep_crossed_columns_and_report_without_classes(people, tm
 def test_estimates_by_a_crossed_column(people, tmp_path):
     _, *files = carry_out(people, tmp_path, classes=None, domains=["region"])
     result = dps.estimate(*files)
-    assert [(row.column, row.group) for row in result.domains] == [("region", "north"), ("region", "south")]
-    assert len(result.listed) == 2 + 2 + 4
+    assert [(row.column, row.group) for row in result.by("region")] == [
+        ("region", "north"),
+        ("region", "south"),
+    ]
+    assert len(result) == 2 + 2 + 4
 
 
 def test_columns_that_mean_something_to_strata_files_are_not_kept(tmp_path):

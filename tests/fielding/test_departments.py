@@ -78,11 +78,11 @@ def test_no_survey_with_an_empty_department_is_refused_and_intervals_hold(tmp_pa
         folder.mkdir()
         away = f"{rng.integers(12):02}" if place % 2 else None
         result = carried_out(folder, plan, staff, away)
-        none = [row for row in result.strata if row.answers == 0]
+        none = [row for row in result.by("stratum") if row.answered == 0]
         assert all(row.taken_from and row.largest_bias == 1.0 for row in none)
-        share = sum(size for size, row in zip(SIZES, result.strata, strict=True) if row.answers == 0)
-        assert result.whole.largest_bias == pytest.approx(share / sum(SIZES))
+        share = sum(size for size, row in zip(SIZES, result.by("stratum"), strict=True) if row.answered == 0)
+        assert result.whole[0].largest_bias == pytest.approx(share / sum(SIZES))
         empty += bool(none)
-        covered += result.whole.lower <= truth <= result.whole.upper
+        covered += result.whole[0].lower <= truth <= result.whole[0].upper
     assert empty >= repeats // 2
     assert covered >= stats.binom.ppf(1e-6, repeats, 0.93)  # with real draws and noise, which have no seed

@@ -16,6 +16,7 @@ from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.results.noised_numbers import estimate_means
 from dpstrata.fielding.sample import draw_sample
 from dpstrata.privacy.mechanisms.registry import MECHANISMS, mechanism_class
+from dpstrata.words.estimates import FLOORED, ONLY_ONE
 from extent import may_cover, mean_limit, variance_limits
 from surveys import Listed, reports_of
 
@@ -59,9 +60,9 @@ def test_estimates_are_unbiased_and_intervals_cover(mechanism):
             noised += reports_of(plan, name, values).tolist()
             names += [name] * len(values)
         result = estimate_means(plan, names, noised)
-        errors.append(result.whole.estimate - truth)
-        variances.append(result.whole.standard_error**2)
-        covered += result.whole.lower <= truth <= result.whole.upper
+        errors.append(result.whole[0].estimate - truth)
+        variances.append(result.whole[0].standard_error ** 2)
+        covered += result.whole[0].lower <= truth <= result.whole[0].upper
     assert abs(np.mean(errors)) < mean_limit(errors)
     assert may_cover(covered, repeats)
     least, most = variance_limits(repeats)
@@ -86,19 +87,20 @@ def test_schools_with_domains():
     ]
     result = estimate_means(plan, sample.strata, noised)
     truth = float(np.mean(list(answers.values())))
-    assert abs(result.whole.estimate - truth) < 7 * result.whole.standard_error
-    assert result.whole.standard_error == pytest.approx(plan.standard_error, rel=0.25)
-    assert [domain.group for domain in result.domains] == ["lower", "upper"]
-    assert result.whole.answers == 900
+    assert abs(result.whole[0].estimate - truth) < 7 * result.whole[0].standard_error
+    assert result.whole[0].standard_error == pytest.approx(plan.standard_error, rel=0.25)
+    assert [domain.group for domain in result.by("level")] == ["lower", "upper"]
+    assert result.whole[0].answered == 900
 
 
 def test_fewer_answers_single_answers_and_refusals():
     plan = dps.design(dps.Strata([50, 60], [0.3, 0.2], names=["a", "b"]), epsilon=1, total=10)
     result = estimate_means(plan, ["a", "a", "b"], [0.5, 0.7, 0.2])
-    assert result.single == ("b",)
-    assert "a" in result.floored
-    assert result.whole.answers == 3
-    assert result.whole.invited == 10
+    doubts = result.questions["answer"].doubts
+    assert doubts[ONLY_ONE] == ("b",)
+    assert "a" in doubts[FLOORED]
+    assert result.whole[0].answered == 3
+    assert result.whole[0].invited == 10
     for strata, answers, words in (
         (["a", "z"], [0.1, 0.2], "has no stratum 'z'"),
         ([], [], "at least one answer, got none"),

@@ -61,7 +61,7 @@ def test_categories_are_noised_by_their_labels(tmp_path, ending):
     noised = read_rows(tmp_path / "out.csv")
     assert {stratum for stratum, _ in noised} == set(REGIONS.values())
     assert {answer for _, answer in noised} <= set(TENURES.values())
-    assert dps.estimate(tmp_path / "design.json", tmp_path / "out.csv").rows[0].category == "rent"
+    assert dps.estimate(tmp_path / "design.json", tmp_path / "out.csv")[0].level == "rent"
 
 
 @pytest.mark.parametrize("labels", [{1: "yes", 2: "no"}, {1: "Yes", 0: "No"}, None])

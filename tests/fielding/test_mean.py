@@ -74,13 +74,13 @@ def test_from_reports_to_estimates(tmp_path, layers, domains):
     assert counts == dict(zip(REGIONS, plan.sample_sizes.tolist(), strict=True))
     assert not (tmp_path / "office.noise").exists()
     found = dps.estimate(tmp_path / "design.json", tmp_path / "mean.csv")
-    assert found.strata == ()
-    assert found.whole.standard_error == pytest.approx(plan.standard_error, rel=1e-9)
-    assert [each.standard_error for each in found.domains] == pytest.approx(
+    assert {row.column for row in found} == {"all", "total", *(plan.inputs.domains or ())}
+    assert found.whole[0].standard_error == pytest.approx(plan.standard_error, rel=1e-9)
+    assert [each.standard_error for each in found[2:]] == pytest.approx(
         [each.standard_error for each in plan.domains[1:]], rel=1e-9
     )
-    by_name = {(each.column, each.group): each.estimate for each in found.domains} or {
-        ("all", "all"): found.whole.estimate
+    by_name = {(each.column, each.group): each.estimate for each in found[2:]} or {
+        ("all", "all"): found.whole[0].estimate
     }
     assert by_name == {(row[0], row[1]): float(row[2]) for row in figures}
     assert "all" in repr(found)
@@ -234,7 +234,7 @@ def test_real_draws_are_unbiased_and_intervals_cover(options):
         noise = fielding.draw_office_noise(plan, plan.sample_sizes)
         collected = collected_of(plan, reports, from_devices=plan.inputs.device_epsilon is not None)
         table = fielding.published(plan, collected, noise, lambda number: None)
-        whole = reader_of(plan).estimate(plan, *table.values()).whole
+        whole = reader_of(plan).estimate(plan, *table.values()).whole[0]
         errors.append(whole.estimate - truth)
         covered += whole.lower <= truth <= whole.upper
     assert abs(np.mean(errors)) <= 5.5 * plan.standard_error / math.sqrt(SURVEYS)

@@ -11,9 +11,9 @@ from dpstrata.fielding.releases.mean import MeanFielding
 from dpstrata.fielding.releases.sums import SumsFielding
 from dpstrata.fielding.results import reader_of
 from dpstrata.fielding.results.counts import count_rows
+from dpstrata.fielding.results.forms import estimate_questions
 from dpstrata.fielding.results.noised_names import estimate_shares
 from dpstrata.fielding.results.noised_numbers import Moments, estimate_from_moments
-from dpstrata.fielding.results.questions import estimate_questions
 from extent import few
 from surveys import collected_of
 
@@ -39,7 +39,7 @@ def test_staff_of_departments_in_which_nobody_answers():
         share = np.divide(reports, m, out=np.zeros(12), where=m > 0)
         means = np.where(m > 0, (share - flip) / (1 - 2 * flip), 0.0)
         squares = m * share * (1 - share) / (1 - 2 * flip) ** 2
-        whole = estimate_from_moments(plan, Moments(m, means, squares)).whole
+        whole = estimate_from_moments(plan, Moments(m, means, squares)).whole[0]
         covered += whole.lower <= truth <= whole.upper
         empty += not m.all()
     assert empty > repeats / 4
@@ -53,12 +53,14 @@ def test_sums_of_a_stratum_without_an_answer_are_noise_alone():
     columns = fielding.published(plan, collected_of(plan, reports), noise, lambda number: None)
     assert columns == {"stratum": ["1", "2", "3"], "sum": [5.0, -2.0, 1.0], "answers": [3, 0, 2]}
     result = reader_of(plan).estimate(plan, columns["stratum"], [5 / 3, 0.0, 0.5], columns["answers"])
-    assert [row.taken_from for row in result.strata] == ["", "1", ""]
-    assert result.whole.estimate == pytest.approx((1000 * 5 / 3 + 500 * 0.5) / 1500)
-    assert result.whole.standard_error == pytest.approx(
-        np.hypot(2 / 3 * result.strata[0].standard_error, 1 / 3 * result.strata[2].standard_error)
+    assert [row.taken_from for row in result.by("stratum")] == ["", "1", ""]
+    assert result.whole[0].estimate == pytest.approx((1000 * 5 / 3 + 500 * 0.5) / 1500)
+    assert result.whole[0].standard_error == pytest.approx(
+        np.hypot(
+            2 / 3 * result.by("stratum")[0].standard_error, 1 / 3 * result.by("stratum")[2].standard_error
+        )
     )
-    assert result.largest_bias == pytest.approx(0.4)
+    assert result[0].largest_bias == pytest.approx(0.4)
 
 
 def test_every_row_says_how_far_a_neighbour_can_shift_it():
@@ -67,14 +69,13 @@ def test_every_row_says_how_far_a_neighbour_can_shift_it():
     plan = dps.design(strata, epsilon=1, total=90, questions=(0, 10), release="sums", domains=["half"])
     m = np.array([5, 0, 6, 7])
     result = reader_of(plan).estimate(plan, strata.names, [2.0, 0.0, 3.0, 4.0], m)
-    assert [row.largest_bias for row in result.rows] == pytest.approx([10 / 3, 6, 0, 0, 10, 0, 0])
-    assert result.largest_bias == pytest.approx(10 / 3)
-    assert result.total.largest_bias == pytest.approx(6000)
-    assert result.strata[-3].largest_bias == 10.0
+    assert [row.largest_bias for row in result.shown] == pytest.approx([10 / 3, 6, 0, 0, 10, 0, 0])
+    assert result.by("total")[0].largest_bias == pytest.approx(6000)
+    assert result.by("stratum")[1].largest_bias == 10.0
     last = tuple(line[-1] for line in result.table.rows)
     assert (result.table.header[-1], last) == ("bias at most", ("3.333", "6", "", "", "10", "", ""))
     full = reader_of(plan).estimate(plan, strata.names, [2.0, 1.0, 3.0, 4.0], [5, 5, 6, 7])
-    assert {row.largest_bias for row in full.rows} == {0.0}
+    assert {row.largest_bias for row in full} == {0.0}
     assert full.table.header[-1] == "invited"
 
 
@@ -85,7 +86,7 @@ def test_reported_strata_of_classes_say_what_their_cells_borrow():
     plan = dps.design(strata, epsilon=1, total=90, questions=["p", "q", "r"], classes="sex")
     counts = np.array([[4, 2, 3], [0, 0, 0], [3, 3, 3], [5, 2, 1]])
     result = estimate_shares(plan, counts)
-    found = {(row.group, row.category): row.largest_bias for row in result.rows}
+    found = {(row.group, row.level): row.largest_bias for row in result.shown}
     assert found == pytest.approx(
         {("all", "p"): 0.125, ("all", "q"): 0.125, ("all", "r"): 0.125}
         | {("north", name): 0.25 for name in "pqr"}
@@ -117,8 +118,8 @@ def test_a_mean_weights_neighbours_and_keeps_the_promise(domains):
     for group, mean in expected.items():
         assert means[group] == pytest.approx(mean, abs=1e-4)
     result = reader_of(plan).estimate(plan, *columns.values())
-    assert [(each.stratum, each.neighbour) for each in result.stand_ins] == [("2", "1")]
-    assert result.whole.estimate == pytest.approx(1300 / 1800, abs=1e-4)
+    assert [(each.stratum, each.neighbour) for each in result.questions["answer"].stand_ins] == [("2", "1")]
+    assert result.whole[0].estimate == pytest.approx(1300 / 1800, abs=1e-4)
 
 
 def figures_published(plan, m, seed):
@@ -141,8 +142,8 @@ def test_a_group_in_which_nobody_answered_takes_the_figure_of_another():
     by_group = dict(zip(columns["group"], zip(columns["mean"], columns["answers"], strict=True), strict=True))
     assert by_group["c"] == (None, 0)
     result = reader_of(plan).estimate(plan, *columns.values())
-    a, b, c = result.domains
-    assert (c.taken_from, c.answers, a.taken_from) == ("b", 0, "")
+    a, b, c = result.by("part")
+    assert (c.taken_from, c.answered, a.taken_from) == ("b", 0, "")
     assert (c.estimate, c.standard_error, c.lower, c.upper) == (
         b.estimate,
         b.standard_error,
@@ -150,15 +151,15 @@ def test_a_group_in_which_nobody_answered_takes_the_figure_of_another():
         b.upper,
     )
     assert b.estimate == pytest.approx((600 * means["2"] + 500 * means["3"]) / 1100, abs=1e-4)
-    assert result.whole.estimate == pytest.approx((400 * a.estimate + 1400 * b.estimate) / 1800)
-    assert result.whole.standard_error == pytest.approx(
+    assert result.whole[0].estimate == pytest.approx((400 * a.estimate + 1400 * b.estimate) / 1800)
+    assert result.whole[0].standard_error == pytest.approx(
         np.hypot(400 * a.standard_error, 1400 * b.standard_error) / 1800
     )
-    assert result.largest_bias == pytest.approx(300 / 1800)
-    assert [row.largest_bias for row in result.domains] == [0.0, 0.0, 1.0]
+    assert result.whole[0].largest_bias == pytest.approx(300 / 1800)
+    assert [row.largest_bias for row in result.by("part")] == [0.0, 0.0, 1.0]
     assert "part: c (as b)" in repr(result)
     matrix = result.covariance.matrix
-    assert np.diag(matrix) == pytest.approx([row.standard_error**2 for row in result.listed])
+    assert np.diag(matrix) == pytest.approx([row.standard_error**2 for row in result])
     assert matrix[3, 4] == pytest.approx(matrix[3, 3])  # b and c are one figure
 
 
@@ -183,7 +184,7 @@ def test_groups_of_several_columns_each_look_for_their_own_neighbours(m):
     assert plan.budgets_given(m) == pytest.approx(spent, rel=1e-4)
     result = reader_of(plan).estimate(plan, *columns.values())
     sizes = strata.sizes
-    for row in result.domains:
+    for row in (*result.by("half"), *result.by("third")):
         members = [i for i, label in enumerate(strata.extra[row.column]) if label == row.group]
         full = [i for i in members if m[i]]
         if not full:
@@ -192,9 +193,7 @@ def test_groups_of_several_columns_each_look_for_their_own_neighbours(m):
         nearest = [min(full, key=lambda j: (abs(j - i), j)) for i in members]
         expected = sum(sizes[i] * means[strata.name(j)] for i, j in zip(members, nearest, strict=True))
         assert row.estimate == pytest.approx(expected / sizes[members].sum(), abs=1e-3)
-    assert np.diag(result.covariance.matrix) == pytest.approx(
-        [row.standard_error**2 for row in result.listed]
-    )
+    assert np.diag(result.covariance.matrix) == pytest.approx([row.standard_error**2 for row in result])
 
 
 def test_a_question_that_nobody_answered_in_a_stratum():
@@ -215,17 +214,18 @@ def test_a_question_that_nobody_answered_in_a_stratum():
         if (name, "a" in form.questions) != ("x", True)
     ]
     result = estimate_questions(plan, count_rows(plan, *zip(*rows, strict=True)))
-    by_place = {(row.question, row.answer, row.group): row for row in result.rows}
+    rows = [row for row in result if row.column != "total"]
+    by_place = {(row.question, row.level, row.group): row for row in rows}
     taken, own = by_place["a", "c", "x"], by_place["a", "c", "y"]
-    assert (taken.answers, taken.taken_from, own.taken_from) == (0, "y", "")
+    assert (taken.answered, taken.taken_from, own.taken_from) == (0, "y", "")
     assert (taken.estimate, taken.lower, taken.upper) == (own.estimate, own.lower, own.upper)
-    assert by_place["b", "mean", "x"].taken_from == by_place["all", "yes", "x"].taken_from == ""
-    assert set(result.stand_ins) == {"a"}
-    assert "a: nobody answered in 1 stratum; it takes the result" in repr(result)
+    assert by_place["b", "", "x"].taken_from == by_place["all", "yes", "x"].taken_from == ""
+    assert [name for name, about in result.questions.items() if about.stand_ins] == ["a"]
+    assert "Nobody answered 'a' in 1 stratum; it takes the result" in repr(result)
     assert "by at most 0.2667." in repr(result)
     assert by_place["a", "c", "all"].largest_bias == pytest.approx(400 / 1500)
-    assert (taken.largest_bias, own.largest_bias, by_place["b", "mean", "x"].largest_bias) == (1, 0, 0)
-    for row in result.rows:
+    assert (taken.largest_bias, own.largest_bias, by_place["b", "", "x"].largest_bias) == (1, 0, 0)
+    for row in rows:
         low, high = (1, 5) if row.question == "b" else (0, 1)
         assert low <= row.lower <= row.upper <= high
 
@@ -239,6 +239,6 @@ def test_a_domain_without_an_answer_says_whose_result_it_has(release):
     else:
         names = list("aaaabbbb")
         result = dps.estimate_means(plan, names, [dps.randomize(plan, name, 5).value for name in names])
-    assert [(row.group, row.taken_from) for row in result.domains] == [("x", ""), ("y", "x")]
-    assert [row.taken_from for row in result.strata] == ["", "", "b"]
-    assert result.whole.taken_from == ""
+    assert [(row.group, row.taken_from) for row in result.by("half")] == [("x", ""), ("y", "x")]
+    assert [row.taken_from for row in result.by("stratum")] == ["", "", "b"]
+    assert result.whole[0].taken_from == ""

@@ -36,7 +36,7 @@ def test_a_batch_is_noised_shuffled_and_without_ids(fielded):
     assert "canary" not in text
     values = {float(line.split(",")[1]) for line in text.splitlines()[1:]}
     assert not values & {43210.0 + i for i in range(40)}
-    assert estimate(plan, folder / "noised.csv", stratum="stratum").whole.answers == 40
+    assert estimate(plan, folder / "noised.csv", stratum="stratum").whole[0].answered == 40
     ledger = json.loads((folder / "ledger.json").read_text())
     assert [entry["status"] for entry in ledger["entries"]] == ["released"]
     assert "canary" not in (folder / "ledger.json").read_text()
@@ -141,8 +141,8 @@ def test_sums_of_raw_answers_are_published_in_one_step(fielded):
     assert lines[0] == "stratum,sum,answers"
     assert len(lines) == 3
     result = estimate(plan, folder / "noised.csv")
-    assert result.whole.standard_error == pytest.approx(plan.standard_error, rel=1e-3)
-    assert abs(result.whole.estimate - 43210) < 7 * plan.standard_error
+    assert result.whole[0].standard_error == pytest.approx(plan.standard_error, rel=1e-3)
+    assert abs(result.whole[0].estimate - 43210) < 7 * plan.standard_error
     with pytest.raises(
         dps.InputError, match="sees raw answers and noises what it publishes, not single answers"
     ):
@@ -314,7 +314,8 @@ def test_clipped_answers_are_said_in_every_result(fielded):
     assert words in shown.stdout
     assert words in (folder / "e.csv").read_text()
     assert words in json.loads((folder / "chart.json").read_text())["title"]["text"]
-    assert words in json.loads(run(folder, "estimate", "design.json", "noised.csv", "--json").stdout)["of"]
+    found = json.loads(run(folder, "estimate", "design.json", "noised.csv", "--json").stdout)
+    assert all(words in row["notes"] for row in found["estimates"])
     assert words in str(plan)
     report = dps.report_html(plan)
     assert words in report
@@ -367,4 +368,4 @@ def test_crossed_and_boolean_strata_go_all_the_way(tmp_path):
             out=folder / "noised.csv",
             key_file=folder / "key",
         )
-        assert estimate(folder / "design.json", folder / "noised.csv").whole.answers == 30
+        assert estimate(folder / "design.json", folder / "noised.csv").whole[0].answered == 30

@@ -22,6 +22,7 @@ from dpstrata.fielding.publish import publish
 from dpstrata.fielding.randomizers.noise import noised_sum, steps_of_reports
 from dpstrata.fielding.releases.sums import SumsFielding
 from dpstrata.fielding.results import reader_of
+from dpstrata.words.estimates import FEW, ONLY_ONE
 from surveys import (
     COLUMNS,
     collected_of,
@@ -100,8 +101,8 @@ def test_from_reports_to_an_estimate(tmp_path, layers):
             assert steps == pytest.approx(round(steps), abs=1e-3)
             assert without == pytest.approx(sum(reports[name]), rel=1e-9)
     estimated = dps.estimate(plan, tmp_path / "sums.csv")
-    assert estimated.whole.answers == 40
-    assert estimated.whole.standard_error > 0
+    assert estimated.whole[0].answered == 40
+    assert estimated.whole[0].standard_error > 0
     # no answer is written, nor kept
     assert not (tmp_path / "office.noise").exists()
     known = {"people.csv", "sample.csv", "reports.csv"}
@@ -262,7 +263,7 @@ def test_few_answers_can_be_accepted(tmp_path):
     result = released(tmp_path, accept_response=True)
     assert result.spent.epsilon > 1
     assert "Fewer people answered" in " ".join(result.notes)
-    assert dps.estimate(plan, tmp_path / "sums.csv").whole.answers == result.answers == 10
+    assert dps.estimate(plan, tmp_path / "sums.csv").whole[0].answered == result.answers == 10
 
 
 @pytest.mark.parametrize("layers", ["raw", "staircase"])
@@ -325,7 +326,7 @@ def test_a_release_that_was_cut_short_keeps_its_noise(tmp_path, monkeypatch, mom
     result = released(tmp_path, out=f"sums.{ending}")
     assert result.spent.epsilon == pytest.approx(loss_inside(plan), rel=1e-9)
     reports = by_stratum(tmp_path)
-    means = {row.group: row.estimate for row in dps.estimate(plan, tmp_path / f"sums.{ending}").strata}
+    means = {row.group: row.estimate for row in dps.estimate(plan, tmp_path / f"sums.{ending}").by("stratum")}
     for name, given in reports.items():
         assert means[name] == pytest.approx(
             noised_sum(plan, name, given, noise[name]) / len(given), rel=1e-12
@@ -341,7 +342,7 @@ def test_a_release_that_was_cut_short_may_go_to_another_file(tmp_path, monkeypat
     spent = released(tmp_path, out="other.xlsx").spent
     assert spent.epsilon == pytest.approx(loss_inside(plan), rel=1e-9)
     assert not (tmp_path / "sums.csv").exists()
-    (row, _) = dps.estimate(plan, tmp_path / "other.xlsx").strata
+    (row, _) = dps.estimate(plan, tmp_path / "other.xlsx").by("stratum")
     given = by_stratum(tmp_path)[row.group]
     assert row.estimate == pytest.approx(noised_sum(plan, row.group, given, noise[row.group]) / len(given))
     (entry,) = json.loads((tmp_path / "ledger.json").read_text())["entries"]
@@ -446,4 +447,4 @@ def test_a_share_of_yes_from_few_answers_is_named():
         lambda number: None,
     )
     estimated = reader_of(plan).estimate(plan, published["stratum"], [1.0, 1 / 3], published["answers"])
-    assert (estimated.single, estimated.few) == (("1",), ("2",))
+    assert estimated.questions["answer"].doubts == {ONLY_ONE: ("1",), FEW: ("2",)}

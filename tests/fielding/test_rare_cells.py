@@ -5,7 +5,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.fielding.results.counts import TableCounts
-from dpstrata.fielding.results.figures import joined, share_on
+from dpstrata.fielding.results.form_figures import joined, share_on
 from extent import few
 
 REPEATS = few(500, of=1500)
@@ -73,7 +73,7 @@ def test_squared_standard_errors_are_variances_on_average(asked, noise, cell):
     found = []
     for _ in range(REPEATS):
         table = carried_out(plan, noise, generator)
-        found.append(joined(plan, [share_on(plan, 0, plan.sample_sizes, table, cell)]).variances)
+        found.append(joined(plan, "", [(0, share_on(plan, 0, plan.sample_sizes, table, cell))]).variances)
     exact, stated = exact_variance(plan, noise, cell), np.mean(found, axis=0)
     assert WEIGHTS**2 @ stated == pytest.approx(WEIGHTS**2 @ exact, rel=0.05)
     assert (stated[2:] / exact[2:]).max() < 1.2  # strata with 50 answers or more; 1.27 before

@@ -64,8 +64,8 @@ def test_what_is_published_is_read_back(name, device, mechanism, answers, delta,
         path = tmp_path / f"{survey}.csv"
         write_atomically(path, table_content(table, path))
         result = dps.estimate(plan, path)
-        assert result.whole.answers == plan.total
-        errors.append(result.whole.estimate - truth)
+        assert result.whole[0].answered == plan.total
+        errors.append(result.whole[0].estimate - truth)
     noise = math.sqrt(plan.variance_parts.privacy)
     # False alarms less than once in a million runs; a scale off by a factor of 3 is noticed.
     assert abs(np.mean(errors)) < 6.5 * noise / math.sqrt(30)
@@ -77,7 +77,7 @@ def test_what_is_published_is_read_back(name, device, mechanism, answers, delta,
 def test_noised_sums_are_divided_by_their_numbers_of_answers(tmp_path):
     plan = dps.design(dps.Strata([300, 500], [0.3, 0.2]), epsilon=2, total=100, release="sums")
     (tmp_path / "sums.csv").write_text("stratum,sum,answers\n1,10,40\n2,15,30\n")
-    assert dps.estimate(plan, tmp_path / "sums.csv").whole.estimate == pytest.approx(
+    assert dps.estimate(plan, tmp_path / "sums.csv").whole[0].estimate == pytest.approx(
         300 / 800 * 0.25 + 500 / 800 * 0.5
     )
 

@@ -16,7 +16,7 @@ from dpstrata.allocation.variances import question_parts
 from dpstrata.fielding.intervals.of_design import PartLimits
 from dpstrata.fielding.intervals.tilt import Limits
 from dpstrata.fielding.randomizers.row import odds_in
-from dpstrata.fielding.results import figures, ratios, reader_of
+from dpstrata.fielding.results import form_figures, ratios, reader_of
 from dpstrata.fielding.sample import draw_sample
 from surveys import Listed, published_by
 
@@ -176,7 +176,11 @@ def repeated(release):
     estimates, squares = [], []
     for _ in range(REPEATS):
         result = survey(release, frame)
-        rows = {(row.question, row.answer, row.column, row.group): row for row in result.rows}
+        rows = {
+            (row.question, row.level or "mean", row.column, row.group): row
+            for row in result
+            if row.column != "total"
+        }
         for name, (over, under) in RATIOS.items():
             rows["ratio", name, "all", "all"] = result.ratio(over, under).whole[0]
         estimates.append([rows[key].estimate for key in truth()])
@@ -348,8 +352,8 @@ def test_a_wrong_estimator_is_noticed(monkeypatch):
     monkeypatch.setattr(PartLimits, "__call__", nowhere)
     monkeypatch.setattr(ratios, "ratio_limits", lambda over, under, correlation: over.limits)
     monkeypatch.setitem(globals(), "REPEATS", 80)
-    right = figures.stretches
-    monkeypatch.setattr(figures, "stretches", lambda plan, t: 2.0 * right(plan, t))
+    right = form_figures.stretches
+    monkeypatch.setattr(form_figures, "stretches", lambda plan, t: 2.0 * right(plan, t))
     found = alarms("microdata")
     for what in ("bias", "planned"):
         assert max(errors for key, errors in found.items() if key[0] == what) > MOST

@@ -12,7 +12,7 @@ from commands import run
 from dpstrata.fielding.intervals.shares import Reports
 from dpstrata.fielding.releases.sums import SumsFielding
 from dpstrata.fielding.results import reader_of
-from dpstrata.fielding.results.figures import _reported_variances
+from dpstrata.fielding.results.form_figures import _reported_variances
 from surveys import collected_of, estimate_once, published_by
 
 RELEASES = {"sums": {"release": "sums", "device_epsilon": 4.0}, "microdata": {"total": 150}}
@@ -59,7 +59,7 @@ def test_standard_errors_know_the_noise_of_replaced_rows():
     result = reader_of(plan).estimate(plan, names, forms, list(map(str, cells)))
     planned = {question.name: question.standard_error for question in plan.questions}
     assert all(row.standard_error > 0.3 * planned[row.question] for row in result.whole)
-    assert any("too few for a reliable standard error" in note for note in result.notes)
+    assert any("too few for a reliable standard error" in said for said in result.sentences)
 
 
 def test_one_answer_under_the_office_s_noise_does_not_decide_on_the_variance_of_others():
@@ -144,8 +144,9 @@ def test_what_is_written_adds_up(tmp_path, release):
         csv.writer(file).writerows([list(columns), *zip(*columns.values(), strict=True)])
     done = run(tmp_path, "estimate", "design.json", "published.csv", "--out", "estimates.csv")
     assert done.returncode == 0, done.stderr
-    found = list(csv.DictReader((tmp_path / "estimates.csv").read_text().splitlines()))
-    figures = {(r["question"], r["answer"], r["column"], r["group"]): float(r["estimate"]) for r in found}
+    written = csv.DictReader((tmp_path / "estimates.csv").read_text().splitlines())
+    found = [row for row in written if row["column"] != "total"]
+    figures = {(r["question"], r["level"], r["column"], r["group"]): float(r["estimate"]) for r in found}
     places = {(row["column"], row["group"]) for row in found}
     assert places == {
         ("all", "all"),
@@ -158,10 +159,10 @@ def test_what_is_written_adds_up(tmp_path, release):
             shares = [value for key, value in figures.items() if (key[0], key[2:]) == (question, place)]
             assert len(shares) == number
             assert math.fsum(shares) == pytest.approx(1.0, abs=1e-13)
-    for question, answer in {key[:2] for key in figures}:
+    for question, level in {key[:2] for key in figures}:
         totals = {
             column: math.fsum(
-                people * figures[question, answer, column, group] for group, people in groups.items()
+                people * figures[question, level, column, group] for group, people in groups.items()
             )
             for column, groups in (
                 ("all", {"all": 2700}),

@@ -95,7 +95,7 @@ def test_estimates_are_unbiased_and_intervals_cover(case):
     columns = [means(plan, name, answers[name], repeats, rng) for name in plan.strata.names]
     counts = plan.sample_sizes
     results = [
-        estimate_from_means(plan, plan.strata.names, row, counts).whole for row in np.column_stack(columns)
+        estimate_from_means(plan, plan.strata.names, row, counts)[0] for row in np.column_stack(columns)
     ]
     errors = np.array([result.estimate - truth for result in results])
     covered = sum(result.lower <= truth <= result.upper for result in results)
@@ -148,7 +148,7 @@ def test_the_spread_of_yes_and_no_is_unbiased():
     values = (np.arange(N) < p * N).astype(float)
     variance = of_mean(plan, "all", values)
     estimated = [
-        estimate_from_means(plan, ["all"], [p + side * math.sqrt(variance)], [m]).whole.standard_error ** 2
+        estimate_from_means(plan, ["all"], [p + side * math.sqrt(variance)], [m]).whole[0].standard_error ** 2
         for side in (-1, 1)
     ]
     assert np.mean(estimated) == pytest.approx(variance, rel=1e-9)

@@ -70,7 +70,7 @@ def test_names_like_formulas_survive_a_survey(tmp_path):
         **files,
     )
     estimate = dps.estimate(plan, tmp_path / "noised.csv")
-    assert {row.group for row in estimate.strata} == {"=A", "-B"}
+    assert {row.group for row in estimate.by("stratum")} == {"=A", "-B"}
     for file in ("design.csv", "sample.csv", "noised.csv"):
         for row in csv.reader((tmp_path / file).read_text().splitlines()):
             assert not any(cell.startswith(("=", "+", "-B")) for cell in row)

@@ -82,8 +82,8 @@ def test_the_page_runs_in_r(tmp_path):
     assert "contrast" in shown
     found = numbers_in(tmp_path / "both.csv")
     result = dps.estimate(tmp_path / "design.json", tmp_path / "noised.csv")
-    known = [(row.estimate, row.standard_error) for row in result.listed]
-    strata = {row.group: row for row in result.strata}
+    known = [(row.estimate, row.standard_error) for row in result]
+    strata = {row.group: row for row in result.by("stratum")}
     one, other = strata["managerial"], strata["professional"]
     error = math.hypot(one.standard_error, other.standard_error)
     assert found == pytest.approx(np.array([*known, (one.estimate - other.estimate, error)]), rel=1e-9)
@@ -212,7 +212,7 @@ def test_estimates_made_in_r_are_those_made_here(reticulate):
         rows = list(csv.DictReader(file))
     plan = dps.load_design(reticulate / "from-r.json")
     result = dps.estimate_means(plan, [row["stratum"] for row in rows], [float(row["sent"]) for row in rows])
-    known = [(row.estimate, row.lower, row.upper) for row in result.listed]
+    known = [(row.estimate, row.lower, row.upper) for row in result]
     assert numbers_in(reticulate / "found.csv") == pytest.approx(np.array(known), rel=1e-6)
     assert numbers_in(reticulate / "matrix.csv") == pytest.approx(result.covariance.matrix, rel=1e-6)
 

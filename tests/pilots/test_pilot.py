@@ -23,6 +23,7 @@ from dpstrata.fielding.publish import privatize
 from dpstrata.fielding.results.noised_numbers import estimate_means
 from dpstrata.fielding.sample import draw_sample
 from dpstrata.pilots.pilot import pilot_weight
+from dpstrata.words.estimates import FLOORED
 from extent import few, may_cover, mean_limit, variance_limits
 from report_reader import Reader, require_closed
 from surveys import Listed, reports_of
@@ -84,9 +85,9 @@ def test_from_the_frame_to_one_estimate_of_two_waves(survey):
     assert twice > 0
     assert (after.known_before, after.spent.epsilon) == (twice, 1.0)
     both = dps.combine_waves(first, main, estimate_means(first, *noised), estimate_means(main, *second))
-    assert (both.whole.answers, both.whole.invited) == (400, 400)
+    assert (both.whole[0].answered, both.whole[0].invited) == (400, 400)
     matrix = both.covariance.matrix
-    assert np.diag(matrix) == pytest.approx([row.standard_error**2 for row in both.listed])
+    assert np.diag(matrix) == pytest.approx([row.standard_error**2 for row in both])
     assert matrix[0, 2] == pytest.approx(0.5 * matrix[2, 2])
     assert matrix[2, 3] == 0
     ledger = json.loads((folder / "ledger.json").read_text())
@@ -301,7 +302,9 @@ def test_two_waves_are_unbiased_and_their_intervals_cover(mechanism):
         one = field(first)
         main = dps.main_design(first, *one)
         two = field(main)
-        both = dps.combine_waves(first, main, estimate_means(first, *one), estimate_means(main, *two)).whole
+        both = dps.combine_waves(first, main, estimate_means(first, *one), estimate_means(main, *two)).whole[
+            0
+        ]
         errors.append(both.estimate - truth)
         variances.append(both.standard_error**2)
         covered += both.lower <= truth <= both.upper
@@ -319,9 +322,9 @@ def test_the_weight_is_fixed_before_any_answer():
     assert 0 < weight < 1
     results = [estimate_means(plan, *answered(plan, value)) for plan, value in ((first, 0.2), (low, 0.6))]
     both = dps.combine_waves(first, low, *results)
-    assert both.whole.estimate == pytest.approx(weight * 0.2 + (1 - weight) * 0.6)
-    assert [row.estimate for row in both.strata] == pytest.approx([both.whole.estimate] * 2)
-    assert both.floored == ("a", "b")
+    assert both.whole[0].estimate == pytest.approx(weight * 0.2 + (1 - weight) * 0.6)
+    assert [row.estimate for row in both.by("stratum")] == pytest.approx([both.whole[0].estimate] * 2)
+    assert both.questions["answer"].doubts[FLOORED] == ("a", "b")
 
 
 @pytest.mark.slow
@@ -351,7 +354,7 @@ def test_the_commands(survey):
     waves = ["--pilot", "pilot.json", "--pilot-answers", "first/noised.csv"]
     both = run("estimate", "design.json", "second/noised.csv", *waves, "--json")
     assert both.returncode == 0, both.stderr
-    assert json.loads(both.stdout)["estimates"][0]["answers"] == 400
+    assert json.loads(both.stdout)["estimates"][0]["answered"] == 400
     written = run("estimate", "design.json", "second/noised.csv", *waves, "--report", "results.html")
     assert written.returncode == 0, written.stderr
     require_report_of_two_waves((folder / "results.html").read_text())

@@ -9,12 +9,13 @@ import pytest
 import dpstrata as dps
 from dpstrata.fielding.intervals.means import Means, mean_limits
 from dpstrata.fielding.intervals.of_design import PartLimits
-from dpstrata.fielding.intervals.parts import StratumMeans, over_waves
 from dpstrata.fielding.intervals.shares import Reports, share_limits
 from dpstrata.fielding.intervals.tilt import Groups
+from dpstrata.fielding.results.figures import Figure, over_waves
 from dpstrata.fielding.results.noised_numbers import Moments, estimate_from_moments
 from dpstrata.pilots.pilot import pilot_weight, plan_second_wave
 from dpstrata.pilots.waves import combine_waves
+from dpstrata.words.estimates import FEW, ONLY_ONE
 from extent import FULL, few
 
 LEAST, REPEATS, STANDARD_ERRORS = 0.93, 2000, 4
@@ -57,12 +58,14 @@ def test_every_stratum_of_either_wave_is_one_part_of_the_interval():
     reports = Reports(*np.concatenate(known, axis=1))
     whole = Groups(np.zeros(6, dtype=np.int64), 1, np.concatenate([w * share, (1 - w) * share]))
     strata = Groups(np.tile(np.arange(3), 2), 3, np.repeat([w, 1 - w], 3))
-    for rows, groups in (([both.whole], whole), (both.strata, strata)):
+    for rows, groups in ((both.whole, whole), (both.by("stratum"), strata)):
         lower, upper = share_limits(reports, groups, 0.05)
         assert [row.lower for row in rows] == pytest.approx(lower, abs=1e-9)
         assert [row.upper for row in rows] == pytest.approx(upper, abs=1e-9)
-    assert both.whole.lower >= 0
-    assert both.whole.upper - both.whole.estimate > both.whole.estimate - both.whole.lower  # not symmetric
+    assert both.whole[0].lower >= 0
+    assert (
+        both.whole[0].upper - both.whole[0].estimate > both.whole[0].estimate - both.whole[0].lower
+    )  # not symmetric
 
 
 def test_intervals_of_numbers_of_two_waves():
@@ -75,7 +78,7 @@ def test_intervals_of_numbers_of_two_waves():
         waves.append(estimate_from_moments(plan, Moments(m, means, squares)))
         spread = squares / (m - 1) - noise
         known.append([(means - 10) / 20, m, 1 - m / N, spread / 400, noise / m / 400])
-    whole = combine_waves(first, main, *waves).whole
+    whole = combine_waves(first, main, *waves).whole[0]
     w, share = pilot_weight(first), N / N.sum()
     groups = Groups(np.zeros(6, dtype=np.int64), 1, np.concatenate([w * share, (1 - w) * share]))
     (lower,), (upper,) = mean_limits(Means(*np.concatenate(known, axis=1)), groups, 0.05)
@@ -90,16 +93,18 @@ def test_a_stratum_that_is_empty_in_one_wave_uses_the_other():
         warnings.simplefilter("ignore", dps.DpstrataWarning)
         two = of_yes_and_no(main, [6, 0, 9], [n[0], 0, n[2]])
     both = combine_waves(first, main, one, two)
-    a, b, c = both.strata
-    alone = one.strata[1]
+    a, b, c = both.by("stratum")
+    alone = one.by("stratum")[1]
     assert (b.estimate, b.standard_error) == pytest.approx((alone.estimate, alone.standard_error))
     assert (b.lower, b.upper) == pytest.approx((alone.lower, alone.upper))
-    assert (b.taken_from, b.largest_bias, b.answers) == ("", 0.0, first.sample_sizes[1])
-    assert (both.stand_ins, both.largest_bias) == ((), 0.0)
-    assert a.estimate == pytest.approx(w * one.strata[0].estimate + (1 - w) * two.strata[0].estimate)
-    assert both.whole.estimate == pytest.approx(share @ [a.estimate, b.estimate, c.estimate])
+    assert (b.taken_from, b.largest_bias, b.answered) == ("", 0.0, first.sample_sizes[1])
+    assert (both.questions["answer"].stand_ins, both[0].largest_bias) == ((), 0.0)
+    assert a.estimate == pytest.approx(
+        w * one.by("stratum")[0].estimate + (1 - w) * two.by("stratum")[0].estimate
+    )
+    assert both.whole[0].estimate == pytest.approx(share @ [a.estimate, b.estimate, c.estimate])
     matrix = both.covariance.matrix
-    assert np.diag(matrix) == pytest.approx([row.standard_error**2 for row in both.listed])
+    assert np.diag(matrix) == pytest.approx([row.standard_error**2 for row in both])
 
 
 def test_a_stratum_that_is_empty_in_both_waves_takes_the_result_of_a_neighbour():
@@ -109,11 +114,11 @@ def test_a_stratum_that_is_empty_in_both_waves_takes_the_result_of_a_neighbour()
         for plan in (first, main)
     )
     both = combine_waves(first, main, one, two)
-    a, b, _ = both.strata
-    assert (b.taken_from, b.estimate, b.upper, b.answers) == ("a", a.estimate, a.upper, 0)
-    assert [each.stratum for each in both.stand_ins] == ["b"]
-    assert (b.largest_bias, both.largest_bias) == pytest.approx((1.0, 0.25))
-    assert both.few == ()
+    a, b, _ = both.by("stratum")
+    assert (b.taken_from, b.estimate, b.upper, b.answered) == ("a", a.estimate, a.upper, 0)
+    assert [each.stratum for each in both.questions["answer"].stand_ins] == ["b"]
+    assert (b.largest_bias, both[0].largest_bias) == pytest.approx((1.0, 0.25))
+    assert FEW not in both.questions["answer"].doubts
 
 
 @pytest.mark.slow
@@ -138,7 +143,7 @@ def test_coverage_of_two_waves(setting):
             counts, answers * 1.0, answers * 1.0, people, q * known, (1 - 2 * q) * known, 0 * known
         )
         limits = PartLimits(reports, 0.05, (0.0, 1.0))
-        return StratumMeans(reports.shares, known, known, known, known, answers, answers, limits)
+        return Figure("", reports.shares, known, known, known, answers, answers, limits)
 
     both = over_waves([wave(first), wave(main)], [0.2, 0.8])
     surveys = np.repeat(np.arange(REPEATS), strata)
@@ -176,7 +181,7 @@ def test_coverage_of_two_waves_as_they_are_estimated(share):
                 m[rng.integers(3)] = 0
             said = rng.hypergeometric(true, sizes - true, m)
             waves.append(of_yes_and_no(plan, rng.binomial(said, 1 - flip) + rng.binomial(m - said, flip), m))
-        whole = combine_waves(first, main, *waves).whole
+        whole = combine_waves(first, main, *waves).whole[0]
         truth = true.sum() / sizes.sum()
         covered += whole.lower <= truth <= whole.upper
     assert covered / repeats >= LEAST - STANDARD_ERRORS * np.sqrt(LEAST * (1 - LEAST) / repeats)
@@ -198,7 +203,7 @@ def test_coverage_of_numbers_of_two_waves(shape, budget):
         parts = Means(means.ravel(), m * known, known, spread.ravel(), noise / m * known)
         count = np.full(3 * REPEATS, m)
         limits = PartLimits(parts, 0.05, (0.0, 1.0))
-        return StratumMeans(parts.means, known, known, known, known, count, count, limits)
+        return Figure("", parts.means, known, known, known, count, count, limits)
 
     both = over_waves([wave(20), wave(80)], [0.2, 0.8])
     surveys = np.repeat(np.arange(REPEATS), 3)
@@ -224,5 +229,5 @@ def test_only_one_answer_is_said_of_both_waves_together():
             for plan, of_b in ((first, in_pilot), (main, in_main))
         ]
         both = dps.combine_waves(first, main, *each)
-        assert both.single == (("b",) if alone else ())
+        assert both.questions["answer"].doubts.get(ONLY_ONE, ()) == (("b",) if alone else ())
         assert ("only one answer" in " ".join(both.sentences)) == alone

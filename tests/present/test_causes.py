@@ -5,9 +5,9 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.fielding.results.counts import count_rows
+from dpstrata.fielding.results.forms import estimate_questions
 from dpstrata.fielding.results.noised_names import estimate_shares
 from dpstrata.fielding.results.noised_numbers import Moments, estimate_from_moments
-from dpstrata.fielding.results.questions import estimate_questions
 from dpstrata.fielding.results.sums import estimate_from_means
 from dpstrata.present.report.causes import error_by_cause
 from report_reader import Reader
@@ -21,9 +21,9 @@ def test_single_answers_with_noise():
     plan = dps.design(STRATA, epsilon=1, total=60, mechanism="laplace")
     m = plan.sample_sizes - np.array([3, 9])
     result = estimate_from_moments(plan, Moments(m, np.array([0.4, 0.2]), np.array([400.0, 300.0])))
-    assert result.causes.device == pytest.approx(W**2 @ (2 / plan.local_epsilons**2 / m))
-    assert result.causes.office == 0
-    assert sum(result.causes) == pytest.approx(result.whole.standard_error**2)
+    assert result.questions["answer"].causes.device == pytest.approx(W**2 @ (2 / plan.local_epsilons**2 / m))
+    assert result.questions["answer"].causes.office == 0
+    assert sum(result.questions["answer"].causes) == pytest.approx(result.whole[0].standard_error ** 2)
 
 
 def test_sums_noised_twice():
@@ -34,9 +34,11 @@ def test_sums_noised_twice():
     flip = 1 / (1 + np.exp(3))
     credited = 2 * np.arctanh(np.tanh(plan.local_epsilons / 2) / np.tanh(1.5))
     office = 1 / (2 * np.sinh(credited / 2) ** 2) / (1 - 2 * flip) ** 2
-    assert result.causes.device == pytest.approx(W**2 @ (flip * (1 - flip) / (1 - 2 * flip) ** 2 / m))
-    assert result.causes.office == pytest.approx(W**2 @ (office / m**2), rel=1e-6)
-    assert sum(result.causes) == pytest.approx(result.whole.standard_error**2)
+    assert result.questions["answer"].causes.device == pytest.approx(
+        W**2 @ (flip * (1 - flip) / (1 - 2 * flip) ** 2 / m)
+    )
+    assert result.questions["answer"].causes.office == pytest.approx(W**2 @ (office / m**2), rel=1e-6)
+    assert sum(result.questions["answer"].causes) == pytest.approx(result.whole[0].standard_error ** 2)
 
 
 def test_categories_are_half_the_sum_of_their_shares():
@@ -45,7 +47,9 @@ def test_categories_are_half_the_sum_of_their_shares():
     counts = np.stack([m // 2, m // 3, m - m // 2 - m // 3], axis=1)
     x = np.exp(plan.local_epsilons)
     trace = 2 * (2 * x + 1) / (x - 1) ** 2  # (k − 1)(2x + k − 2)/(x − 1)²
-    assert estimate_shares(plan, counts).causes.device == pytest.approx(W**2 @ (trace / m) / 2)
+    assert estimate_shares(plan, counts).questions["answer"].causes.device == pytest.approx(
+        W**2 @ (trace / m) / 2
+    )
 
 
 def random_counts(plan):
@@ -71,17 +75,17 @@ def test_questions_on_forms():
     result = estimate_questions(plan, random_counts(plan))
     (first, second), y = plan.forms, np.expm1(plan.local_epsilons)
     m, r = first.sample_sizes - 3, first.cells / y
-    home, smokes, mood = (result.causes[name] for name in ("home", "smokes", "mood"))
+    home, smokes, mood = (result.questions[name].causes for name in ("home", "smokes", "mood"))
     assert home.device == pytest.approx(W**2 @ (2 / 3 * r * (2 + r) / 2 / m), rel=1e-6)
     assert smokes.device == pytest.approx(W**2 @ (r * (2 + r) / 4 / m), rel=1e-6)
     assert (home.office, smokes.office, mood.office) == (0, 0, 0)
     m, r = second.sample_sizes - 3, second.cells / y
     least = 16 * W**2 @ (0.125 * r * (1 + r) / m)  # μ₂ = 1/8 on five levels
     assert least < mood.device < least + 16 * W**2 @ (r / 4 / m)
-    for name, causes in result.causes.items():
+    for name, about in result.questions.items():
         errors = [row.standard_error for row in result.whole if row.question == name]
         factor = 0.5 if len(errors) > 1 else 1.0
-        assert sum(causes) == pytest.approx(factor * np.square(errors).sum())
+        assert sum(about.causes) == pytest.approx(factor * np.square(errors).sum())
 
 
 def test_an_objective_without_a_standard_error_has_none_planned():
@@ -108,6 +112,6 @@ def test_what_shows_no_spread_of_its_own_has_no_estimated_causes():
 def test_sums_of_numbers_have_no_estimated_causes():
     plan = dps.design(STRATA, epsilon=1, total=60, questions=(0, 10), release="sums")
     result = estimate_from_means(plan, STRATA.names, np.array([4.0, 2.0]), plan.sample_sizes)
-    assert result.causes is None
+    assert result.questions["answer"].causes is None
     (planned,) = Reader(error_by_cause(plan, result)).table("Standard errors")
     assert planned["variance"] == "planned"

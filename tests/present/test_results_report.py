@@ -76,16 +76,15 @@ def test_every_estimate_is_in_the_report(tmp_path, kind):
     require_closed(page)
     report = Reader(page)
     shown = report.table("Estimates")
-    assert len(shown) == len(result.rows)
-    for row, cells in zip(result.rows, shown, strict=True):
+    assert len(shown) == len(result.shown)
+    for row, cells in zip(result.shown, shown, strict=True):
         assert cells["for"] == row.group
-        assert int(cells["answers"]) == row.answers
+        assert int(cells["answers"]) == row.answered
         assert float(cells["estimate"]) == pytest.approx(row.estimate, abs=0.06 * row.standard_error)
         lower, upper = map(float, cells["95% interval"].split(" to "))
         assert (lower, upper) == pytest.approx((row.lower, row.upper), abs=0.06 * row.standard_error)
     people = report.table("People, invitations and answers")
-    strata = [] if kind == "mean" else plan.sample_sizes.tolist()
-    assert [int(row["answered"]) for row in people] == [*strata, plan.total]
+    assert [int(row["answered"]) for row in people] == [*plan.sample_sizes.tolist(), plan.total]
     errors = report.table("Standard errors, and the variance")
     shows_spread = kind != "mean"
     assert [row["variance"] for row in errors] == ["planned", "estimated"][: 1 + shows_spread]
@@ -96,7 +95,7 @@ def test_every_estimate_is_in_the_report(tmp_path, kind):
         on_devices = plan.inputs.release == "microdata" or plan.inputs.device_epsilon is not None
         assert (causes[1] > 0) == on_devices
         assert (causes[2] > 0) == (plan.inputs.release != "microdata")
-    whole = [row.standard_error for row in result.rows if row.column == "all"]
+    whole = [row.standard_error for row in result if row.column == "all"]
     got = np.linalg.norm(whole) * (np.sqrt(0.5) if len(whole) > 1 else 1.0)
     if shows_spread:
         assert float(errors[1]["standard error"]) == pytest.approx(got, rel=0.06)
@@ -111,7 +110,7 @@ def test_every_estimate_is_in_the_report(tmp_path, kind):
     assert plan.privacy["sentences"][0] in html.unescape(page)
     assert ("clipped to" in page) == (kind == "clipped")
     reach = 0.5 * plan.inputs.space.range
-    wide = sum(row.upper - row.lower > reach for row in result.rows)
+    wide = sum(row.upper - row.lower > reach for row in result.shown)
     assert (f"In {wide} of {len(shown)} row" in page) == (wide > 0)
     assert "canary" not in page
     assert published.digest in page
@@ -164,7 +163,6 @@ def test_what_a_neighbour_can_shift_is_in_the_report_and_in_files(tmp_path):
     assert "bias at most" in done.stdout
     with open(tmp_path / "estimates.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["of"] for row in rows] == ["mean", "total", *["mean"] * 5]
     assert [(row["column"], float(row["largest_bias"])) for row in rows] == [
         ("all", 4.0),
         ("total", 6000.0),
@@ -286,7 +284,7 @@ def test_results_of_the_whole_population_come_first(tmp_path, kind):
     if kind == "questionnaire":
         plan = published_questionnaire(tmp_path)
         result = dps.estimate(tmp_path / "design.json", tmp_path / "published.csv")
-        named = [(row.question, row.answer) for row in result.whole]
+        named = [(row.question, row.level or "mean") for row in result.whole]
     else:
         plan, result = fielded(tmp_path, KINDS[kind])
         named = []
@@ -297,10 +295,10 @@ def test_results_of_the_whole_population_come_first(tmp_path, kind):
         return
     assert header.index("<table") < header.index('class="caution"')
     shown = Reader(page).table("Results for the whole population")
-    whole = [row for row in result.rows if row.column == "all"]
+    whole = [row for row in result if row.column == "all"]
     assert len(shown) == len(whole)
     for row, cells in zip(whole, shown, strict=True):
-        share = getattr(row, "answer", "") != "mean"
+        share = bool(row.level)
         scale, error = (100, 100 * row.standard_error) if share else (1, row.standard_error)
         assert cells["estimate"].endswith("%") == share
         figures = [cells["estimate"], *cells["95% interval"].split(" to ")]
@@ -315,23 +313,22 @@ def test_notes_explain_estimates_beyond_and_errors_of_the_design(tmp_path):
     """Below each table: rows outside their interval, and standard errors that the answers do not show."""
     plan = published_questionnaire(tmp_path)
     result = dps.estimate(tmp_path / "design.json", tmp_path / "published.csv")
-    assert result.planned == ("trust",)  # income has two levels, which are counted
+    planned = [name for name, about in result.questions.items() if about.known.planned]
+    assert planned == ["trust"]  # income has two levels, which are counted
     page = dps.results_html(plan, result)
     results = page[page.index(">Results<") : page.index(">Where the error comes from<")]
     for part in results.split("<h3>")[1:]:
         question = part[: part.index("<")]
-        rows = [row for row in result.rows if row.question == question]
+        rows = result.question(question).shown
         beyond = sum(not row.lower <= row.estimate <= row.upper for row in rows)
         assert (f"In {beyond} row" in part) == (beyond > 0)
         assert ("is what holds." in part or "are what holds." in part) == (beyond > 0)
-        assert ("or a smaller one that was stated." in part) == (question in result.planned)
+        assert ("or a smaller one that was stated." in part) == (question in planned)
     header = page[: page.index("<main>")]
     assert "--spreads" not in header
     assert "the standard errors of trust use the spread that the design assumed" in repr(result)
     plan, result = fielded(tmp_path, KINDS["numbers"] | {"release": "sums"})
-    assert "these standard errors use the standard deviations of the design." in dps.results_html(
-        plan, result
-    )
+    assert "these standard errors use the spread that the design assumed" in dps.results_html(plan, result)
 
 
 def labelled_plan():
@@ -361,7 +358,7 @@ def labelled_plan():
 def answers_shown(page):
     """Collect what answers are called in the tables of estimates."""
     found = [each for each in Reader(page).tables if each["caption"].startswith("Estimates")]
-    alone = {each["caption"].removeprefix("Estimates: ") for each in found}
+    alone = {each["caption"].removeprefix("Estimates from noised answers: ") for each in found}
     return alone | {row[1] for each in found if each["rows"][0][1] == "answer" for row in each["rows"]}
 
 
@@ -371,7 +368,7 @@ def test_answers_are_shown_as_respondents_read_them(tmp_path):
     rows = "".join(f'{a},{b},"{c}","{d}",{e},{f}\n' for a, b, c, d, e, f in published_tables(plan))
     (tmp_path / "published.csv").write_text(f"stratum,form,table,entry,count,answers\n{rows}")
     result = dps.estimate(tmp_path / "design.json", tmp_path / "published.csv")
-    codes = [row.answer for row in result.rows]
+    codes = [row.level for row in result]
     ratio = result.ratio(("home", "rent"), ("home", ["rent", "own"]))
     page = dps.results_html(plan, result, ratios=[ratio])
     shown = answers_shown(page)
@@ -395,7 +392,7 @@ def test_answers_are_shown_as_respondents_read_them(tmp_path):
     assert {"zur Miete", "Never and im Eigentum", ratios} <= answers_shown(german)
     assert "Wo wohnen Sie?" in german
     assert "Where do you live?" not in german
-    assert [row.answer for row in result.rows] == codes
+    assert [row.level for row in result] == codes
     with pytest.raises(dps.InputError, match=r"be a language of the questionnaire \(en, de\), got .*fr"):
         dps.results_html(plan, result, language="fr")
     with pytest.raises(dps.InputError, match="be left out here"):
@@ -424,7 +421,7 @@ def test_ratios_are_in_the_report(tmp_path):
     assert of_home
     ratios = page[page.index(">Ratios<") : page.index(">Where the error comes from<")]
     assert ratios.count("<svg") == 1
-    assert ratios.count(">Estimates: own + other / rent<") == 1
+    assert ratios.count(">Estimates from noised answers: own + other / rent<") == 1
     assert ratios.count('<th scope="row"') == len(of_home)
     assert "follows from those of the numerator and the denominator" in ratios
     assert "standard errors to both sides" not in ratios

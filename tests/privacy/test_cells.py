@@ -221,7 +221,7 @@ def test_a_design_end_to_end_without_bias(more):
         size * answers[name].mean() for size, name in zip(STRATA.sizes, STRATA.names, strict=True)
     ) / sum(STRATA.sizes)
     if not more:
-        estimate = estimate_means(plan, names, noised).whole
+        estimate = estimate_means(plan, names, noised).whole[0]
         assert abs(estimate.estimate - truth) < 6 * estimate.standard_error
         assert estimate.standard_error <= 1.5 * plan.standard_error
     for name in STRATA.names:

@@ -33,10 +33,10 @@ def test_of_one_number(options):
         estimate_from_figures(plan, columns, groups, [mean, *[None] * 3], [m.sum(), *m])
         for mean, m in zip(means, counts, strict=True)
     ]
-    noise = np.array([float((each.errors[1].variances).sum()) for each in estimations])
+    noise = np.array([float((each.questions["answer"].errors[1].variances).sum()) for each in estimations])
     scored = limits_of_means_in_surveys(plan, counts, means, noise)
-    assert scored.lower == pytest.approx([each.whole.lower for each in estimations])
-    assert scored.upper == pytest.approx([each.whole.upper for each in estimations])
+    assert scored.lower == pytest.approx([each.whole[0].lower for each in estimations])
+    assert scored.upper == pytest.approx([each.whole[0].upper for each in estimations])
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
@@ -56,5 +56,5 @@ def test_of_all_strata(release, options):
             dps.estimate_means(plan, names, np.concatenate(row))
             if release == "microdata"
             else estimate_from_means(plan, plan.strata.names, means[i], counts[i])
-        ).whole
+        ).whole[0]
         assert (scored.lower[i], scored.upper[i]) == pytest.approx((printed.lower, printed.upper))

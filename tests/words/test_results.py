@@ -6,7 +6,7 @@ import pytest
 import dpstrata as dps
 from dpstrata.words.numbers import factor_up, round_up
 from dpstrata.words.results import headline_of_results, method_of_results, promise_in_words
-from questionnaires import small_plan
+from questionnaires import estimated_tables, small_plan
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_people_who_did_not_answer_are_in_no_interval(waves):
 def test_a_questionnaire_says_how_many_forms_it_has_and_what_intervals_hold_for():
     plan = small_plan()
     forms = f"{len(plan.questions)} questions on {len(plan.forms)} forms, one for each person; "
-    assert headline_of_results(plan, [], (50, 60), "95% interval").startswith(
+    assert headline_of_results(plan, estimated_tables(plan), (50, 60)).startswith(
         f"{forms}50 answers from 60 invitations."
     )
     together = "Those of a question hold for all its answers together."

@@ -13,8 +13,7 @@ from dpstrata.words.numbers import counted
 
 if TYPE_CHECKING:
     from dpstrata.designs.record import Design
-    from dpstrata.fielding.results.estimators import Estimation, ShareEstimation
-    from dpstrata.fielding.results.questions import QuestionnaireEstimation
+    from dpstrata.fielding.results.results import Results
 
 _Files: TypeAlias = tuple[Path | None, Path | None, Path | None]
 """Where the table of estimates goes, their covariances, and the chart."""
@@ -192,7 +191,6 @@ def estimate_command(
     """Estimate means, or shares of categories, with intervals that cover both sampling and privacy."""
     from dpstrata.designs.record import Design
     from dpstrata.fielding.estimate import estimate_from
-    from dpstrata.fielding.results.questions import QuestionnaireEstimation
     from dpstrata.files.writing import require_apart
     from dpstrata.present.charts.chart import check_chart_path
     from dpstrata.present.report.labels import require_language
@@ -216,10 +214,7 @@ def estimate_command(
     _warn_unlisted(waves[0])
     if report is not None:
         _report(waves, result, ratios, report, title, language)
-    if isinstance(result, QuestionnaireEstimation):
-        _show_questions(result, ratios, (out, covariance, plot), json=json)
-        return
-    _show_means(result, (out, covariance, plot), json=json)
+    _show(result, ratios, (out, covariance, plot), json=json)
 
 
 class _Wave(NamedTuple):
@@ -241,37 +236,25 @@ def _warn_unlisted(wave: _Wave) -> None:
             typer.echo(f"Warning: {unlisted_in_words(wave.noised.name)}", err=True)
 
 
-def _show_means(result: Estimation | ShareEstimation, files: _Files, *, json: bool) -> None:
-    """Write and show the estimates of one question."""
-    from dataclasses import asdict
-    from json import dumps
-
+def _show(result: Results, ratios: list[Results], files: _Files, *, json: bool) -> None:
+    """Write and show the estimates, and ratios of them."""
     from dpstrata.cli.screen import print_paragraph, print_table
-    from dpstrata.files.writing import plain_cell
-    from dpstrata.present.charts.parts import MOST_BARS
-    from dpstrata.present.charts.plot import intervals_chart
+    from dpstrata.files.overwriting import write_result
+    from dpstrata.present.charts.plot import plot as chart_of
 
     out, covariance, plot = files
-    whole = len(result.totals)  # a row, or one for each category; their totals follow
-    rows = [
-        {name: plain_cell(cell) for name, cell in asdict(row).items()}
-        | {"of": result.of_total if row.column == "total" else result.of}
-        for row in result.listed
-    ]
-    _write_tables(result, rows, out, covariance)
+    found = result.with_ratios(ratios)
+    if covariance is not None:  # first, because there may be too many
+        write_result(found.covariance.columns(), covariance)
+    if out is not None:
+        write_result(found.columns.lists(), out)
     if plot is not None:
-        means = [*rows[:whole], *rows[2 * whole :]]  # without the totals
-        intervals_chart(means[:MOST_BARS], confidence=result.confidence, of=result.of).save(plot)
-        if len(means) > MOST_BARS and not json:
-            of = f"{len(means):,} {'shares' if whole > 1 else 'means'}"
-            typer.echo(f"The chart shows the first {MOST_BARS} of {of}.")
+        chart_of(result).save(plot)
     if json:
-        told = ("floored", "single", "few", "notes", "largest_bias")
-        content = {"of": result.of, "estimates": rows} | {name: getattr(result, name) for name in told}
-        typer.echo(dumps(content, indent=1, ensure_ascii=False))
+        typer.echo(found.to_json())
         return
-    print_table(result.table)
-    for sentence in result.sentences:
+    print_table(found.table)
+    for sentence in found.sentences:
         print_paragraph(sentence)
 
 
@@ -289,8 +272,8 @@ def require_report_path(path: Path, *, here: bool = True) -> None:
 
 def _report(
     waves: list[_Wave],
-    result: Any,
-    ratios: list[QuestionnaireEstimation],
+    result: Results,
+    ratios: list[Results],
     path: Path,
     title: str | None,
     language: str | None,
@@ -305,38 +288,16 @@ def _report(
     write_results(waves[0].plan, result, path, found[0], ratios=ratios, pilot=of_pilot, **shown)
 
 
-def _write_tables(
-    result: Estimation | ShareEstimation | QuestionnaireEstimation,
-    rows: list[dict[str, Any]],
-    out: Path | None,
-    covariance: Path | None,
-) -> None:
-    """Write the estimates and their covariances, each if it is asked for."""
-    from dpstrata.files.overwriting import write_result
-
-    if covariance is not None:  # first, because there may be too many
-        write_result(result.covariance.columns(), covariance)
-    if out is not None:
-        write_result({name: [row[name] for row in rows] for name in rows[0]}, out)
-
-
-def _ratios(
-    result: Estimation | ShareEstimation | QuestionnaireEstimation, over: list[str], under: list[str]
-) -> list[QuestionnaireEstimation]:
+def _ratios(result: Results, over: list[str], under: list[str]) -> list[Results]:
     """Estimate the ratios that are asked for."""
     from dpstrata.errors import InputError, option
-    from dpstrata.fielding.results.questions import QuestionnaireEstimation
 
-    if not over and not under:
-        return []
-    if not isinstance(result, QuestionnaireEstimation):
-        raise InputError(f"{option('ratio' if over else 'over')} requires a design with a questionnaire.")
     if len(over) != len(under):
         raise InputError(
             f"{option('ratio')} and {option('over')} must be given equally often, got {len(over)} and "
             f"{len(under)}."
         )
-    names = {row.question for row in result.rows}
+    names = set(result.columns.question)
     figures = [[_figure(text, names) for text in texts] for texts in (over, under)]
     return [result.ratio(*pair) for pair in zip(*figures, strict=True)]
 
@@ -348,56 +309,21 @@ def _figure(text: str, names: set[str]) -> tuple[str, list[str]]:
     return question, text[len(question) + 1 :].split("|")
 
 
-def _show_questions(
-    result: QuestionnaireEstimation,
-    ratios: list[QuestionnaireEstimation],
-    files: _Files,
-    *,
-    json: bool,
-) -> None:
-    """Write and show the estimates of a questionnaire, and then ratios of them."""
-    from dataclasses import asdict, replace
-    from json import dumps
-
-    from dpstrata.cli.screen import print_paragraph, print_table
-    from dpstrata.words.question_estimates import questions_in_words, questions_table
-
-    out, covariance, plot = files
-    if plot is not None:
-        from dpstrata.present.charts.plot import plot as chart_of
-
-        chart_of(result).save(plot)
-    found = [row for each in (result, *ratios) for row in each.rows]
-    notes = tuple(note for each in (result, *ratios) for note in each.notes)
-    result = replace(result, rows=tuple(found), notes=notes)
-    rows = [asdict(row) for row in result.rows]
-    _write_tables(result, rows, out, covariance)
-    if json:
-        typer.echo(dumps({"estimates": rows, "notes": result.notes}, indent=1, ensure_ascii=False))
-        return
-    print_table(questions_table(result))
-    for sentence in questions_in_words(result):
-        print_paragraph(sentence)
-
-
 def _with_pilot(
     plan: Design,
-    main: Estimation | ShareEstimation | QuestionnaireEstimation,
+    main: Results,
     pilot: Path | None,
     pilot_answers: Path | None,
     reading: Any,
-) -> tuple[_Wave, Estimation]:
+) -> tuple[_Wave, Results]:
     """Combine the estimates of the main wave with those of its pilot, which is read here."""
     from dpstrata.designs.record import Design
     from dpstrata.errors import InputError, option
     from dpstrata.fielding.estimate import estimate_from
-    from dpstrata.fielding.results.estimators import Estimation
     from dpstrata.pilots.waves import combine_waves
 
     if pilot is None or pilot_answers is None:
         raise InputError(f"to combine two waves, give both {option('pilot')} and {option('pilot_answers')}.")
     first = _Wave(Design.read(pilot), pilot, pilot_answers)
     of_first = estimate_from(first.plan, pilot_answers, document=pilot, **reading)
-    if not (isinstance(main, Estimation) and isinstance(of_first, Estimation)):
-        raise InputError(f"{option('pilot')} supports one question with numbers as answers only.")
     return first, combine_waves(first.plan, plan, of_first, main)

@@ -46,8 +46,9 @@ from dpstrata.designs.questions import (
     questions_of,
     variance_targets,
 )
-from dpstrata.designs.tables import FrameLibrary, design_columns, design_frame, design_table
+from dpstrata.designs.tables import design_columns, design_table
 from dpstrata.designs.waves import Waves
+from dpstrata.files.frames import FrameLibrary, frame_of
 from dpstrata.numerics.arrays import ALL, BoolArray, FloatArray, IntArray, Rows, read_only
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.survey.costs import total_cost
@@ -459,7 +460,7 @@ class Design:
         library : {"pandas", "polars", "pyarrow"}, optional
             Which kind; by default the first of them that is installed.
         """
-        return design_frame(self, library)
+        return frame_of(design_table(self), library)
 
     @classmethod
     def read(cls, path: str | Path) -> Design:

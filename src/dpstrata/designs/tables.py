@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
-
-from dpstrata.errors import InputError
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from narwhals.typing import IntoDataFrame
-
     from dpstrata.designs.record import Design
-
-FrameLibrary = Literal["pandas", "polars", "pyarrow"]
 
 
 def design_columns(plan: Design) -> dict[str, list[Any]]:
@@ -52,27 +46,3 @@ def design_table(plan: Design) -> dict[str, list[Any]]:
     for name, cells in plan.strata.extra.items():
         columns[f"{name}_given" if name in columns else name] = list(cells)
     return columns
-
-
-def design_frame(plan: Design, library: FrameLibrary | None) -> IntoDataFrame:
-    """Return the table as a data frame of some library, by default the first that is installed."""
-    import importlib.util
-
-    import narwhals as nw
-
-    libraries: tuple[FrameLibrary, ...] = ("pandas", "polars", "pyarrow")
-    chosen = library or next((name for name in libraries if importlib.util.find_spec(name)), None)
-    if chosen is None or chosen not in libraries:
-        got = "none of them installed" if chosen is None else repr(chosen)
-        raise InputError(
-            f"to_frame needs one of {', '.join(libraries)}, got {got}.", argument="library", value=library
-        )
-    try:
-        frame: IntoDataFrame = nw.from_dict(design_table(plan), backend=chosen).to_native()
-    except ModuleNotFoundError:
-        raise InputError(
-            f"to_frame({chosen!r}) needs {chosen}: pip install {chosen}.",
-            argument="library",
-            value=library,
-        ) from None
-    return frame

@@ -10,8 +10,7 @@ from dpstrata.fielding.answer_files import STRATUM, open_answers
 from dpstrata.fielding.frames import Engine
 from dpstrata.fielding.ledger import check_release
 from dpstrata.fielding.results import reader_of
-from dpstrata.fielding.results.estimators import Estimation, ShareEstimation
-from dpstrata.fielding.results.questions import QuestionnaireEstimation
+from dpstrata.fielding.results.results import Results
 from dpstrata.files.tables import require_file
 from dpstrata.survey.classes import refuse_late
 
@@ -27,7 +26,7 @@ def estimate(
     stratum: str = STRATUM,
     engine: Engine = "duckdb",
     **late: Any,
-) -> Estimation | ShareEstimation | QuestionnaireEstimation:
+) -> Results:
     """Estimate means and the total from noised answers, with intervals that cover both sampling and privacy.
 
     Parameters
@@ -49,9 +48,9 @@ def estimate(
 
     Returns
     -------
-    Estimation, ShareEstimation or QuestionnaireEstimation
-        The whole, the total, the domains and the strata, with notes on them; of categories the share of each,
-        and of a questionnaire all of that for every question and answer.
+    Results
+        A row for the whole, the total, the domains and the strata; of categories for the share of each, and
+        of several questions for every question and answer.
 
     Raises
     ------
@@ -71,7 +70,7 @@ def estimate_from(
     document: Path | None,
     stratum: str = STRATUM,
     engine: Engine = "duckdb",
-) -> Estimation | ShareEstimation | QuestionnaireEstimation:
+) -> Results:
     """Do the same for a design that has been read; a ledger may lie beside its document."""
     reader, answer = reader_of(plan), plan.inputs.questions[0].name
     path = Path(answers) if isinstance(answers, str | Path) else None

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.intervals.parts import over_waves
-from dpstrata.fielding.results.combining import combine_strata
-from dpstrata.fielding.results.estimators import FEW, Estimation, Wave
+from dpstrata.fielding.results.combining import combine
+from dpstrata.fielding.results.figures import join_waves
+from dpstrata.fielding.results.results import Results, Wave
 from dpstrata.pilots.pilot import pilot_weight, require_first
 
 
-def combine_waves(first: Design, main: Design, of_first: Estimation, of_main: Estimation) -> Estimation:
+def combine_waves(first: Design, main: Design, of_first: Results, of_main: Results) -> Results:
     r"""Combine the estimates of two waves.
 
     With the weight w of ``pilot_weight``, which does not depend on any answer, the mean of every stratum is
@@ -29,12 +26,12 @@ def combine_waves(first: Design, main: Design, of_first: Estimation, of_main: Es
     ----------
     first, main : Design
         The two waves.
-    of_first, of_main : Estimation
+    of_first, of_main : Results
         What each gave by itself.
 
     Returns
     -------
-    Estimation
+    Results
         For the same means, with intervals at the design's confidence.
 
     Examples
@@ -47,25 +44,18 @@ def combine_waves(first: Design, main: Design, of_first: Estimation, of_main: Es
     >>> of_first = noised(first)
     >>> main = dps.main_design(first, *of_first)
     >>> each = [dps.estimate_means(first, *of_first), dps.estimate_means(main, *noised(main))]
-    >>> dps.combine_waves(first, main, *each).whole.answers
+    >>> dps.combine_waves(first, main, *each).whole[0].answered
     90
     """
     require_first(first)
     if main.waves is None or main.waves.pilot_digest != first.digest:
         raise InputError("the main design must be the one that follows this pilot, got another.")
     weight, waves = pilot_weight(first), (of_first, of_main)
-    known = [each.by_stratum for each in waves if each.by_stratum is not None]
-    joined = over_waves(known, (weight, 1.0 - weight))
-    notes = tuple(dict.fromkeys(note for each in waves for note in each.notes))
-    found = combine_strata(main, joined, notes)
-
-    def either(names: Sequence[Sequence[str]]) -> tuple[str, ...]:
-        return tuple(name for name in first.strata.names if any(name in each for each in names))
-
-    return replace(
-        found,
-        floored=either([each.floored for each in waves]),
-        single=tuple(row.group for row in found.strata if row.answers == 1),
-        few=tuple(row.group for row in found.strata if 1 < row.answers < FEW),
+    known = zip(*([about.known for about in each.questions.values()] for each in waves), strict=True)
+    return combine(
+        main,
+        [join_waves(each, (weight, 1.0 - weight)) for each in known],
+        answered=of_first.answered + of_main.answered,
+        notes=list(dict.fromkeys(note for each in waves for note in each.notes)),
         waves=(Wave(first, weight, of_first), Wave(main, 1.0 - weight, of_main)),
     )

@@ -17,7 +17,6 @@ from dpstrata.allocation.noised_once_turnout import strengths_after_field
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.results import reader_of
-from dpstrata.fielding.results.means import limits_of_means_in_surveys
 from dpstrata.fielding.results.reader import Surveys
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.simulation.people import (
@@ -96,18 +95,14 @@ def simulate(
         ]
         return _summarise_shares(plan, np.stack(of_shares, axis=1), seed)
     each = [_stratum(plan, i, values, replications, generator) for i, values in enumerate(answers)]
-    surveys = Surveys(*(np.stack(columns, axis=1) for columns in zip(*each, strict=True)))
+    counts, means, squares = (np.stack(columns, axis=1) for columns in zip(*each, strict=True))
     truths = np.array([values.mean() for values in answers])
     if plan.inputs.objective != "mean":
-        return _summarise_strata(plan, surveys.means - truths, seed)
+        return _summarise_strata(plan, means - truths, seed)
     weights = plan.strata.sizes / plan.strata.population
-    wholes, truth = surveys.means @ weights, float(truths @ weights)
-    if plan.problem.families:
-        noise, variances = _noise_of_figures(plan, surveys.counts, generator)
-        wholes = wholes + noise
-        limits = limits_of_means_in_surveys(plan, surveys.counts, wholes, variances)
-    else:
-        limits = reader_of(plan).limits_in_surveys(plan, surveys)
+    surveys = Surveys(counts, means, squares, *_noise_of_figures(plan, counts, generator))
+    wholes, truth = means @ weights + surveys.noise, float(truths @ weights)
+    limits = reader_of(plan).limits_in_surveys(plan, surveys)
     covered = (limits.lower <= truth) & (truth <= limits.upper)
     return _summarise_mean(plan, wholes - truth, covered, seed)
 
@@ -248,12 +243,17 @@ def _share_errors(
 def _noise_of_figures(
     plan: Design, numbers: IntArray, generator: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw the noise of the population mean in each survey, from the best family; with its variance."""
+    """Draw the noise of the population mean in each survey, from the best family; with its variance.
+
+    There is none where strata have noise of their own.
+    """
+    noise, variances = np.zeros((2, len(numbers)))
+    if not plan.problem.families:
+        return noise, variances
     one = NoisedOnce.of(plan.problem)
     shares = [np.sqrt(family.weights * len(one.families)) for family in one.families]
     planned = one.strengths_at(plan.sample_sizes)
     best = min(range(len(planned)), key=lambda i: float(((shares[i] / planned[i]) ** 2).sum()))
-    noise, variances = np.empty((2, len(numbers)))
     for row, m in enumerate(numbers):
         scales = shares[best] / strengths_after_field(one, planned, m)[best]
         noise[row] = generator.laplace(0.0, scales).sum()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from dpstrata.words.estimates import interval_in_words, what_is_estimated
 from dpstrata.words.numbers import at_error, counted, plain_number
 from dpstrata.words.released import RAW_ANSWERS
 
@@ -13,38 +14,28 @@ if TYPE_CHECKING:
 
     from dpstrata.designs.record import Design
     from dpstrata.fielding.ledger import Entry
+    from dpstrata.fielding.results.results import Results
     from dpstrata.privacy.promises import Spent
 
 
-def headline_of_results(
-    plan: Design, whole: Sequence[Figures], people: tuple[int, int], level: str, *, waves: int = 1
-) -> str:
+def headline_of_results(plan: Design, result: Results, people: tuple[int, int]) -> str:
     """State the main result, and how many answers from how many invitations it is from."""
     came = f"{counted(people[0], 'answer')} from {counted(people[1], 'invitation')}"
-    came = f"{came} in two waves" if waves > 1 else came
-    if plan.inputs.rows:
-        forms = f" on {len(plan.forms)} forms, one for each person" if len(plan.forms) > 1 else ""
-        return (
-            f"{counted(len(plan.questions), 'question')}{forms}; {came}. Intervals contain the error of "
-            "sampling and that of privacy."
-        )
-    if len(whole) > 1:
+    came = f"{came} in two waves" if result.waves else came
+    whole = result.whole
+    if len(whole) == 1:
+        (row,) = whole
+        shown = at_error((row.estimate, row.lower, row.upper), row.standard_error)
+        interval = f"{interval_in_words(result)}: {shown[1]} to {shown[2]}"
+        return f"The population {what_is_estimated(result)} is {shown[0]} ({interval}), from {came}."
+    questions = len(plan.inputs.questions)
+    if questions == 1:
         return f"Shares of {counted(len(whole), 'category')}, from {came}."
-    estimate, error, lower, upper = whole[0]
-    shown = at_error((estimate, lower, upper), error)
+    forms = f" on {len(plan.forms)} forms, one for each person" if len(plan.forms) > 1 else ""
     return (
-        f"The population {plan.inputs.mean_in_words} is {shown[0]} ({level}: {shown[1]} to {shown[2]}), from "
-        f"{came}."
+        f"{counted(questions, 'question')}{forms}; {came}. Intervals contain the error of sampling and that "
+        "of privacy."
     )
-
-
-class Figures(NamedTuple):
-    """An estimate with its standard error and interval."""
-
-    estimate: float
-    error: float
-    lower: float
-    upper: float
 
 
 def altered_in_words(name: str, released: Sequence[str]) -> str:

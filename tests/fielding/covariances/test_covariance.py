@@ -9,9 +9,10 @@ import pytest
 import dpstrata as dps
 from commands import run
 from dpstrata.fielding.covariances.covariance import MOST, Covariance
+from dpstrata.fielding.intervals.of_design import PartLimits
 from dpstrata.fielding.intervals.tilt import Limits
 from dpstrata.fielding.questionnaires.counts import office_budgets, sensitivity, table_entries, table_label
-from dpstrata.fielding.results import combining, figures, reader_of
+from dpstrata.fielding.results import reader_of
 from dpstrata.fielding.results.means import estimate_from_figures
 from dpstrata.fielding.results.noised_names import estimate_shares
 from dpstrata.fielding.results.noised_numbers import estimate_means
@@ -35,10 +36,10 @@ def survey_of_numbers(plan, generator, *, without=()):
     return estimate_means(plan, names.tolist(), generator.normal(0.5, 2.0, len(names)))
 
 
-def check_matrix(result, rows=None):
+def check_matrix(result):
     """Require the squares of the standard errors, symmetry, and no combination of a negative variance."""
-    rows, matrix = result.listed if rows is None else rows, result.covariance.matrix
-    assert np.diag(matrix) == pytest.approx([row.standard_error**2 for row in rows], rel=1e-12, abs=1e-18)
+    matrix = result.covariance.matrix
+    assert np.diag(matrix) == pytest.approx(result.columns.standard_error**2, rel=1e-12, abs=1e-18)
     np.testing.assert_array_equal(matrix, matrix.T)
     known = np.nan_to_num(matrix)
     assert np.linalg.eigvalsh(known).min() > -1e-12 * known.max()
@@ -54,7 +55,7 @@ def test_means_that_share_strata_covary():
     assert labels[:3] == ("all", "total", "side=east")
     assert labels[-1] == "stratum=d"
     at = {label: i for i, label in enumerate(labels)}
-    V = {row.group: row.standard_error**2 for row in result.strata}
+    V = {row.group: row.standard_error**2 for row in result.by("stratum")}
     assert matrix[at["stratum=a"], at["stratum=b"]] == 0
     assert matrix[at["side=east"], at["side=west"]] == 0
     assert matrix[at["side=east"], at["stratum=a"]] == pytest.approx(90 / 210 * V["a"])
@@ -62,7 +63,7 @@ def test_means_that_share_strata_covary():
     assert matrix[at["total"], at["coast=no"]] == pytest.approx(
         120 * 120 / 180 * V["b"] + 60 * 60 / 180 * V["d"]
     )
-    assert matrix[at["total"], at["all"]] == pytest.approx(420 * result.whole.standard_error**2)
+    assert matrix[at["total"], at["all"]] == pytest.approx(420 * result.whole[0].standard_error ** 2)
 
 
 def test_a_stratum_without_an_answer_errs_as_its_neighbour():
@@ -70,7 +71,7 @@ def test_a_stratum_without_an_answer_errs_as_its_neighbour():
     result = survey_of_numbers(plan, np.random.default_rng(2), without="a")
     matrix = check_matrix(result)
     a, b = (result.covariance.labels.index(f"stratum={name}") for name in "ab")
-    assert result.strata[0].taken_from == "b"
+    assert result.by("stratum")[0].taken_from == "b"
     assert matrix[a] == pytest.approx(matrix[b], rel=1e-12)
 
 
@@ -113,12 +114,10 @@ def test_means_of_sums():
 def no_intervals(monkeypatch):
     """Leave out the intervals, which take most of the time of an estimate and are tested elsewhere."""
 
-    def without(plan, every, find_limits):
-        for place, groups in every:
-            yield place, groups, Limits(np.zeros(groups.number), np.zeros(groups.number))
+    def without(limits, groups):
+        return Limits(np.zeros(groups.number), np.zeros(groups.number))
 
-    monkeypatch.setattr(combining, "with_limits", without)
-    monkeypatch.setattr(figures, "with_limits", without)
+    monkeypatch.setattr(PartLimits, "__call__", without)
 
 
 def compared(found, predicted):
@@ -154,7 +153,7 @@ def test_shares_of_categories_covary_as_repeated_surveys_show():
             for truth, n, d in zip(truths, plan.sample_sizes.tolist(), keep.tolist(), strict=True)
         ]
         result = estimate_shares(plan, np.array(counts))
-        found.append([row.estimate for row in result.listed])
+        found.append([row.estimate for row in result])
         if repeat % EVERY == 0:
             predicted.append(result.covariance.matrix)
     off = compared(found, predicted)
@@ -267,11 +266,10 @@ def test_figures_of_a_question_covary_as_repeated_surveys_show(row_plan):
     for repeat in range(REPEATS // 2):
         result = row_survey(row_plan, truths, generator)
         for name in ("home", "old", "ill by old"):
-            rows = [row.estimate for row in result.rows if row.question == name]
-            found.setdefault(name, []).append(rows)
+            chosen = result.question(name)
+            found.setdefault(name, []).append(chosen.columns.estimate)
             if repeat % EVERY == 0:
-                chosen = result.covariance.only(question=name)
-                predicted.setdefault(name, []).append(chosen.matrix)
+                predicted.setdefault(name, []).append(chosen.covariance.matrix)
     for name, estimates in found.items():
         assert np.abs(compared(estimates, predicted[name])).max() < TOLERANCE, name
 
@@ -279,15 +277,16 @@ def test_figures_of_a_question_covary_as_repeated_surveys_show(row_plan):
 def test_what_a_questionnaire_covers(row_plan):
     generator = np.random.default_rng(6)
     result = row_survey(row_plan, truths_of(generator), generator)
-    matrix = check_matrix(result, result.rows)
-    names = np.array([row.question for row in result.rows])
+    matrix = check_matrix(result)
+    names = np.array([row.question for row in result])
     np.testing.assert_array_equal(np.isnan(matrix), names[:, None] != names)
-    home = result.covariance.only(question="home", column="all")
-    assert home.labels == ("home=rent, all", "home=own, all", "home=other, all")
+    home = result.question("home").whole.covariance
+    assert home.labels == ("rent, all", "own, all", "other, all")
+    assert result.covariance.labels[:3] == ("home=rent, all", "home=own, all", "home=other, all")
     assert home.matrix.sum() == pytest.approx(0, abs=1e-4 * home.matrix.max())
     ratios = result.ratio(("home", "rent"), ("home", ["rent", "own"]))
     known = ratios.covariance.matrix
-    assert np.diag(known) == pytest.approx([row.standard_error**2 for row in ratios.rows])
+    assert np.diag(known) == pytest.approx([row.standard_error**2 for row in ratios])
     assert np.isnan(known).sum() == len(known) ** 2 - len(known)
 
 
@@ -303,11 +302,13 @@ def test_many_strata_have_no_matrix_but_parts_of_one():
     result = estimate_means(plan, names, np.random.default_rng(7).normal(0.5, 1, len(names)))
     with pytest.raises(dps.InputError, match=r"at most 2,000 estimates, got 2,004\. Choose some in Python"):
         _ = result.covariance.matrix
-    halves = result.covariance.only(column="half")
-    assert halves.labels == ("half=a", "half=b")
-    assert np.diag(halves.matrix) == pytest.approx([row.standard_error**2 for row in result.domains])
-    with pytest.raises(dps.InputError, match="must be among those of this result, got column 'third'"):
-        result.covariance.only(column="third")
+    halves = result.by("half")
+    assert halves.covariance.labels == ("half=a", "half=b")
+    assert np.diag(halves.covariance.matrix) == pytest.approx([row.standard_error**2 for row in halves])
+    with pytest.raises(
+        dps.InputError, match="column must be one of 'all', 'total', 'half', 'stratum', got 'third'"
+    ):
+        result.by("third")
 
 
 def test_labels_are_unique():
@@ -339,7 +340,7 @@ def test_the_command_writes_them_in_the_order_of_the_estimates(tmp_path):
     assert [row["label"] for row in covariance] == list(covariance[0])[1:]
     assert len(estimates) == len(covariance) == 24
     for estimate, row in zip(estimates, covariance, strict=True):
-        assert row["label"].startswith(f"{estimate['category']}, ")
+        assert row["label"].startswith(f"{estimate['level']}, ")
         assert float(row[row["label"]]) == pytest.approx(float(estimate["standard_error"]) ** 2, rel=1e-12)
     done = run(tmp_path, *command[:-1], "noised.csv")
     assert done.returncode != 0

@@ -13,8 +13,8 @@ from dpstrata.fielding.intervals.shares import Reports, share_limits
 from dpstrata.fielding.intervals.tilt import Groups
 from dpstrata.fielding.questionnaires.counts import table_entries, table_label
 from dpstrata.fielding.results.counts import FormCounts, TableCounts, published_counts
+from dpstrata.fielding.results.forms import estimate_questions
 from dpstrata.fielding.results.noised_names import estimate_shares
-from dpstrata.fielding.results.questions import estimate_questions
 from dpstrata.fielding.results.sums import estimate_from_means
 
 N = np.array([2000, 1500, 2500])
@@ -40,7 +40,7 @@ def test_yes_and_no_by_randomized_response():
     m, yes = plan.sample_sizes, np.array([4, 2, 9])
     reports = [(np.arange(n) < some).astype(float) for n, some in zip(m.tolist(), yes.tolist(), strict=True)]
     values = np.concatenate([(each - f) / (1 - 2 * f) for each, f in zip(reports, flip, strict=True)])
-    whole = dps.estimate_means(plan, np.repeat(STRATA.names, m).tolist(), values).whole
+    whole = dps.estimate_means(plan, np.repeat(STRATA.names, m).tolist(), values).whole[0]
     assert (whole.lower, whole.upper) == pytest.approx(limits(yes, m, flip, 1 - 2 * flip), abs=1e-8)
 
 
@@ -48,7 +48,7 @@ def test_yes_and_no_with_noise_added():
     plan = dps.design(STRATA, epsilon=1, total=150, questions="yes_no", mechanism="laplace")
     m = plan.sample_sizes
     values = np.random.default_rng(2).normal(0.1, 0.5, plan.total)
-    whole = dps.estimate_means(plan, np.repeat(STRATA.names, m).tolist(), values).whole
+    whole = dps.estimate_means(plan, np.repeat(STRATA.names, m).tolist(), values).whole[0]
     sums = [part.sum() for part in np.split(values, np.cumsum(m)[:-1])]
     noise = m * 2 / plan.local_epsilons**2
     assert (whole.lower, whole.upper) == pytest.approx(limits(sums, m, 0.0, 1.0, noise), abs=1e-8)
@@ -67,7 +67,7 @@ def test_sums_of_yes_and_no(device):
         budget = 2 * np.arctanh(np.minimum(np.tanh(e / 2) / np.tanh(device / 2), 1 - 1e-16))
         assert np.all(e < device)
     means = (counts / m - flip) / (1 - 2 * flip)
-    whole = estimate_from_means(plan, STRATA.names, means, m).whole
+    whole = estimate_from_means(plan, STRATA.names, means, m).whole[0]
     expected = limits(counts, m, flip, 1 - 2 * flip, laplace(budget))
     assert (whole.lower, whole.upper) == pytest.approx(expected, abs=1e-7)
 
@@ -76,7 +76,7 @@ def test_categories_share_the_chance_to_miss():
     plan = dps.design(STRATA, epsilon=1, total=150, questions=["x", "y", "z", "w"])
     m, x = plan.sample_sizes, np.exp(plan.local_epsilons)
     counts = np.stack([m - 12, np.full(3, 2), np.full(3, 4), np.full(3, 6)], axis=1)
-    rows = estimate_shares(plan, counts).rows[:4]
+    rows = estimate_shares(plan, counts).whole
     for place, row in enumerate(rows):
         expected = limits(counts[:, place], m, 1 / (x + 3), (x - 1) / (x + 3), alpha=0.05 / 4)
         assert (row.lower, row.upper) == pytest.approx(expected, abs=1e-8)
@@ -119,7 +119,7 @@ def test_tables_of_a_questionnaire(categories, number):
     }
     answers = {(name, 1): int(n) for name, n in zip(STRATA.names, m, strict=True)}
     result = estimate_questions(plan, published_counts(plan, values, answers))
-    whole = {(row.question, row.answer): row for row in result.whole}
+    whole = {(row.question, row.level): row for row in result.whole}
     share = {table.questions: table.budget for table in form.tables}
     cells = 7.0 + np.arange(K if number == 1 else k)  # all are put on their known total
     second = cells.reshape(k, -1)[1].sum() + (m - cells.sum()) / k

@@ -95,7 +95,7 @@ def test_the_safe_interval_holds_where_the_stated_pattern_is_wrong():
     found += rng.laplace(0, np.sqrt(noise / 2), 1000)
     columns, groups = ["all", *["stratum"] * 5], ["all", *plan.strata.names]
     rows = [
-        estimate_from_figures(plan, columns, groups, [mean, *[None] * 5], [1500, *n]).whole for mean in found
+        estimate_from_figures(plan, columns, groups, [mean, *[None] * 5], [1500, *n])[0] for mean in found
     ]
     trusting = np.mean([row.lower <= 0.1 <= row.upper for row in rows])
     safe = np.mean([row.safe_lower <= 0.1 <= row.safe_upper for row in rows])

@@ -119,11 +119,6 @@ class Limits(NamedTuple):
         """Put ends that lie between 0 and 1 on a range of so much."""
         return Limits(lower + reach * self.lower, lower + reach * self.upper)
 
-    def split(self, numbers: Sequence[int]) -> list[Limits]:
-        """Take intervals of several groupings apart, given how many groups each has."""
-        ends = (np.split(each, np.cumsum(numbers)[:-1]) for each in self)
-        return [Limits(*each) for each in zip(*ends, strict=True)]
-
 
 def both_limits(groups: Groups, total: FloatArray) -> tuple[Groups, FloatArray, FloatArray]:
     """Take every group twice, for its upper and its lower limit.
@@ -138,10 +133,6 @@ def both_limits(groups: Groups, total: FloatArray) -> tuple[Groups, FloatArray, 
     twice = Groups.joined([entries, entries], len(groups.codes))
     estimates = np.concatenate([np.maximum(total, 0.0), np.minimum(total, 1.0)])
     return twice, estimates, np.repeat([1.0, -1.0], groups.number)
-
-
-FindLimits = Callable[[Groups], Limits]
-"""From groups of the parts of an estimate to their intervals, in the units of the answers."""
 
 
 def first_guess(found: FloatArray, answers: FloatArray, groups: Groups) -> FloatArray:

@@ -1,137 +1,157 @@
-"""Estimates of the whole, the domains and the strata, from what is known of every stratum."""
+"""Strata put together: results for the whole, the domains and the strata themselves."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import replace
-from itertools import chain
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from dpstrata.allocation.domains import WHOLE
 from dpstrata.designs.record import Design
-from dpstrata.fielding.covariances.covariance import Errors
-from dpstrata.fielding.intervals.grouping import Place, added, grouped, with_limits
-from dpstrata.fielding.intervals.of_design import PartLimits
-from dpstrata.fielding.intervals.parts import Causes, StratumMeans, StratumParts
+from dpstrata.fielding.covariances.covariance import Errors, Origins
 from dpstrata.fielding.intervals.tilt import Groups, Limits
-from dpstrata.fielding.neighbours import borrowed_shares, find_stand_ins, named_stand_ins, taken_from
+from dpstrata.fielding.neighbours import find_stand_ins, named_stand_ins
 from dpstrata.fielding.response import check_response
-from dpstrata.fielding.results.estimators import Estimate, Estimates, Estimation
+from dpstrata.fielding.results.counts import FormCounts
+from dpstrata.fielding.results.figures import Causes, QuestionFigures
+from dpstrata.fielding.results.groupings import borrowed_in, groupings_of, reported
+from dpstrata.fielding.results.results import AboutQuestion, Results, Wave
+from dpstrata.fielding.results.table import IN_UNITS, TOTAL, Cells, Columns, columns_of, texts
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 
 def combine(
     plan: Design,
-    parts: StratumParts,
-    limits: PartLimits,
+    questions: Iterable[QuestionFigures],
     *,
-    floored: tuple[str, ...],
-    single: tuple[str, ...],
-    few: tuple[str, ...],
-) -> Estimation:
-    """Put what one wave shows of strata together to the whole, the domains and themselves."""
-    found = combine_strata(plan, StratumMeans.of(plan, parts, limits), notes_on(plan, parts.counts))
-    return replace(found, floored=floored, single=single, few=few)
-
-
-def combine_strata(plan: Design, known: StratumMeans, notes: tuple[str, ...]) -> Estimation:
-    """Put strata together to the whole, the domains and themselves, whatever they are known from."""
-    stand_ins = find_stand_ins(plan, known.answers)
-    every = list(with_limits(plan, grouped(plan, stand_ins), known.limits))
-    each = [
-        replace(
-            _estimates(plan, known, *found),
-            taken_from=taken_from(stand_ins, known.answers, found[0].codes, found[0].labels),
-        )
-        for found in every
-    ]
-    strata = each[-1]
-    whole, all_strata = each[0][0], every[0][1]
-    device, office = (
-        float(all_strata.add(all_strata.weights**2 * noise[all_strata.at])[0])
-        for noise in (known.device, known.office)
-    )
-    return replace(
-        estimation_of(plan, whole, strata, tuple(chain(*each[1:-1])), notes),
-        stand_ins=named_stand_ins(plan, stand_ins),
-        errors=(Errors(tuple(groups for _, groups, _ in every), known.variances[None]),),
-        causes=Causes.of(whole.standard_error**2, device, office),
-        by_stratum=known,
-    )
-
-
-def _estimates(plan: Design, known: StratumMeans, place: Place, groups: Groups, limits: Limits) -> Estimates:
-    weight, at, number = groups.weights, groups.at, groups.number
-    return estimates_of(
-        ([place.column] * number, place.labels),
-        groups.add(weight * known.means[at]),
-        groups.add(weight**2 * known.variances[at]),
-        groups.add(weight**4 * known.doubts[at]),
-        (added(place.codes, number, known.invited), added(place.codes, number, known.answers)),
-        limits,
-        plan.inputs.space.range * borrowed_shares(plan, known.answers, place.codes, number),
-    )
-
-
-def notes_on(plan: Design, counts: IntArray) -> tuple[str, ...]:
-    """Say what was clipped, and what the numbers of answers say about the promise."""
-    response = check_response(plan, counts)
-    said = (plan.inputs.unlimited_in_words, None if response is None else response.in_words)
-    return tuple(filter(None, said))
-
-
-def estimation_of(
-    plan: Design,
-    whole: Estimate,
-    strata: Sequence[Estimate],
-    domains: Sequence[Estimate],
-    notes: tuple[str, ...],
-) -> Estimation:
-    """Wrap up estimates of a design."""
-    return Estimation(
-        whole,
-        strata,
-        domains,
-        (),
-        (),
-        (),
-        plan.strata.population,
-        plan.inputs.mean_in_words,
-        notes,
-        plan.inputs.confidence,
-        plan.inputs.question.of_kind.counts_people,
-    )
-
-
-def estimates_of(
-    names: tuple[Sequence[str], Sequence[str]],
-    estimates: FloatArray,
-    variances: FloatArray,
-    doubts: FloatArray,
-    people: tuple[IntArray, IntArray],
-    limits: Limits,
-    largest_biases: FloatArray,
-) -> Estimates:
-    """Put estimates together with what is known of them.
+    answered: IntArray,
+    notes: Sequence[str] | None = None,
+    counts: Sequence[FormCounts] = (),
+    waves: Sequence[Wave] = (),
+) -> Results:
+    """Put what is known of every stratum together.
 
     Parameters
     ----------
-    names : (sequence of str, sequence of str)
-        The column of each, and its group.
-    estimates, variances : array
-        The estimates and their variances.
-    doubts : array
-        Sums of the squares of each variance's parts, each over its degrees of freedom (Satterthwaite).
-    people : (array, array)
-        How many were invited, and how many answered.
-    limits : Limits
-        Their intervals.
-    largest_biases : array
-        The largest error that strata without an answer can make in each.
+    plan : Design
+        The design.
+    questions : iterable of QuestionFigures
+        What is known of each question.
+    answered : array of int
+        How many people of every stratum answered anything.
+    notes : sequence of str, optional
+        What to know about all of it; by default, what the numbers of answers say about the promise.
+    counts : sequence of FormCounts
+        What was counted on each form, from which ratios are estimated.
+    waves : sequence of Wave
+        The waves that it is from, if there are two.
     """
-    degrees = np.full(len(estimates), math.inf)
-    np.divide(variances**2, doubts, out=degrees, where=doubts > 0)
-    return Estimates(
-        *names, estimates, np.sqrt(variances), limits.lower, limits.upper, degrees, *people, largest_biases
+    return gather(
+        plan,
+        (_question_results(plan, each) for each in questions),
+        answered=answered,
+        notes=notes_on(plan, answered) if notes is None else notes,
+        counts=counts,
+        waves=waves,
     )
+
+
+def gather(
+    plan: Design,
+    questions: Iterable[tuple[Columns, AboutQuestion]],
+    *,
+    answered: IntArray,
+    notes: Sequence[str],
+    counts: Sequence[FormCounts] = (),
+    waves: Sequence[Wave] = (),
+) -> Results:
+    """Make one table of the results of all questions."""
+    columns, about = zip(*questions, strict=True)
+    origins = [
+        Origins.of_question(place, len(each.errors[0].variances), len(rows.level), plan.strata.population)
+        for place, (rows, each) in enumerate(zip(columns, about, strict=True))
+    ]
+    table = Columns.joined(columns)
+    if plan.inputs.clip:  # another quantity than the mean of all answers
+        said = (filter(None, (note, plan.inputs.mean_in_words)) for note in table.notes)
+        table = table._replace(notes=texts(map("; ".join, said)))
+    return Results(
+        design=plan,
+        columns=table,
+        questions={str(rows.question[0]): each for rows, each in zip(columns, about, strict=True)},
+        origins=Origins.joined(origins),
+        answered=answered,
+        notes=tuple(notes),
+        counts=tuple(counts),
+        waves=tuple(waves),
+    )
+
+
+def notes_on(plan: Design, answered: IntArray) -> list[str]:
+    """Say what was clipped, and what the numbers of answers say about the promise."""
+    response = check_response(plan, answered)
+    said = (plan.inputs.unlimited_in_words, None if response is None else response.in_words)
+    return [each for each in said if each is not None]
+
+
+def _question_results(plan: Design, known: QuestionFigures) -> tuple[Columns, AboutQuestion]:
+    """Put the strata together for all figures of a question."""
+    figures, answered = known.figures, known.figures[0].answered
+    stand_ins = find_stand_ins(plan, answered)
+    places, each_groups = zip(*reported(plan, stand_ins), strict=True)
+    groups = Groups.joined(each_groups, len(plan.strata))
+    limits = [figure.limits(groups) for figure in figures]
+
+    def add(name: str, power: int) -> FloatArray:
+        values = (getattr(figure, name) for figure in figures)
+        return np.stack([groups.add(groups.weights**power * each[groups.at]) for each in values])
+
+    names = plan.strata.names
+    estimates, variances = add("estimates", 1), add("variances", 2)
+    borrowed = borrowed_in(plan, places, answered)
+    columns = columns_of(
+        known.question,
+        [figure.level for figure in figures],
+        groupings_of(places, stand_ins, invited=figures[0].invited, answered=answered, doubts=known.doubts),
+        Cells(
+            estimates=estimates,
+            errors=np.sqrt(variances),
+            limits=Limits(*map(np.stack, zip(*limits, strict=True))),
+            largest_biases=np.stack([figure.limits.within[1] * borrowed for figure in figures]),
+        ),
+    )
+    return with_total(columns, plan.strata.population), AboutQuestion(
+        known=known,
+        causes=_causes(*(add(name, 2)[:, 0] for name in ("variances", "device", "office")))
+        if known.splits
+        else None,
+        stand_ins=named_stand_ins(plan, stand_ins),
+        doubts={
+            words: tuple(names[i] for i in np.flatnonzero(strata).tolist())
+            for words, strata in known.doubts.items()
+            if strata.any()
+        },
+        errors=(Errors(each_groups, np.stack([figure.variances for figure in figures]), known.together),),
+    )
+
+
+def with_total(columns: Columns, population: int) -> Columns:
+    """Put the population totals after the figures of the whole, which come first."""
+    whole = columns.at(columns.column == WHOLE)
+    total = whole._replace(
+        column=texts([TOTAL] * len(whole.column)),
+        **{name: getattr(whole, name) * population for name in IN_UNITS},
+    )
+    return Columns.joined([whole, total, columns.at(columns.column != WHOLE)])
+
+
+def _causes(variances: FloatArray, device: FloatArray, office: FloatArray) -> Causes:
+    """Split the variance for the whole population by cause: of several shares half the sum."""
+    each = [
+        Causes.of(variance, max(of_device, 0.0), of_office)
+        for variance, of_device, of_office in zip(
+            variances.tolist(), device.tolist(), office.tolist(), strict=True
+        )
+    ]
+    factor = 0.5 if len(each) > 1 else 1.0
+    return Causes(*(factor * sum(values) for values in zip(*each, strict=True)))

@@ -1,21 +1,32 @@
-"""Readers of forms of several questions, published as rows or as noised tables."""
+r"""Forms of several questions, published as rows or as noised tables: all questions estimated from counts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
+from dpstrata.fielding.covariances.shares import Reported, Together
 from dpstrata.fielding.draw import FORM
+from dpstrata.fielding.intervals.shares import Reports
 from dpstrata.fielding.published_columns import COUNT, ENTRY, TABLE, VALUE
 from dpstrata.fielding.randomizers.row import CELL
-from dpstrata.fielding.results.counts import count_rows, published_counts
-from dpstrata.fielding.results.questions import QuestionnaireEstimation, estimate_questions
+from dpstrata.fielding.results.combining import combine
+from dpstrata.fielding.results.counts import FormCounts, TableCounts, count_rows, published_counts
+from dpstrata.fielding.results.figures import FEWEST, QuestionFigures
+from dpstrata.fielding.results.form_figures import OnForm, joined, mean_on, share_on, weights_of
+from dpstrata.fielding.results.ratios import combinations
 from dpstrata.fielding.results.reader import Reader
+from dpstrata.fielding.results.results import Results
 from dpstrata.files.cells import text_of
 from dpstrata.files.headers import require_columns
 from dpstrata.files.tables import Table
+from dpstrata.numerics.arrays import BoolArray, IntArray
+from dpstrata.survey.questionnaires.question import Question
+from dpstrata.words.estimates import FEW
 from dpstrata.words.numbers import read_number
 
 if TYPE_CHECKING:
@@ -30,12 +41,12 @@ class RowsReader(Reader):
         require_columns(table.source, table.columns, stratum, FORM, CELL)
         return tuple([text_of(cell) for cell in table.columns[name]] for name in (stratum, FORM, CELL))
 
-    def estimate(self, plan: Design, *columns: Any) -> QuestionnaireEstimation:
+    def estimate(self, plan: Design, *columns: Any) -> Results:
         """Count the rows, and estimate from the counts."""
         strata, forms, cells = columns
         return estimate_questions(plan, count_rows(plan, strata, forms, cells))
 
-    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Any:
+    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Results:
         """Refuse: tables of counts are small."""
         raise InputError("questionnaires are estimated from files, not on Spark.")
 
@@ -49,7 +60,7 @@ class TablesReader(RowsReader):
         require_columns(table.source, table.columns, *names)
         return tuple(table.columns[name] for name in names)
 
-    def estimate(self, plan: Design, *columns: Any) -> QuestionnaireEstimation:
+    def estimate(self, plan: Design, *columns: Any) -> Results:
         """Estimate from noised tables."""
         values: dict[tuple[str, int, str, str], float] = {}
         answers: dict[tuple[str, int], int] = {}
@@ -73,3 +84,95 @@ class TablesReader(RowsReader):
             return estimate_questions(plan, published_counts(plan, values, answers))
         except KeyError:
             raise InputError("published tables must be those of this design, got others.") from None
+
+
+def estimate_questions(plan: Design, forms: Sequence[FormCounts]) -> Results:
+    """Estimate all questions from counts."""
+    figures = [_figures(plan, question, forms) for question in plan.inputs.questions]
+    answered = np.sum([form.answers for form in forms], axis=0)
+    return combine(plan, [*figures, *_cross_tables(plan, forms)], answered=answered, counts=forms)
+
+
+def _figures(plan: Design, question: Question, forms: Sequence[FormCounts]) -> QuestionFigures:
+    """Estimate the figures of one question in every stratum, from all forms that it is on."""
+    on = [
+        (t, form.answers, table.about(question.name))
+        for t, form in enumerate(forms)
+        for table in form.tables
+        if question.name in table.questions
+    ]
+    if not question.of_kind.averaged:
+        cases = question.of_kind.cases(question)
+        return _shares(plan, question.name, on, list(enumerate(cases)) if cases else [(1, "yes")])
+    counted = all(table.counts is not None for *_, table in on)
+    each = [(t, mean_on(plan, question, t, answers, table)) for t, answers, table in on]
+    return QuestionFigures(
+        question.name,
+        [joined(plan, "", each, question=question)],
+        _few([answers for _, answers, _ in on]),
+        planned=not counted,
+        splits=counted and question.levels is not None,  # the spread of numbers is rounding as well
+    )
+
+
+def _cross_tables(plan: Design, forms: Sequence[FormCounts]) -> Iterator[QuestionFigures]:
+    """Estimate the shares of all combinations of questions that are kept together, from all their forms."""
+    for places in plan.inputs.questions.groups.values():
+        questions = [plan.inputs.questions[place] for place in places]
+        names = [question.name for question in questions]
+        on = [
+            (t, form.answers, _only(table, names))
+            for t, form in enumerate(forms)
+            for table in form.tables
+            if set(names) <= set(table.questions) and table.counts is not None
+        ]
+        levels = {joint.levels for _, _, joint in on}
+        if len(levels) != 1:  # numbers with other levels on other forms have no table in common
+            continue
+        listed = list(enumerate(combinations(questions, *levels)))
+        yield _shares(plan, " by ".join(names), on, listed)._replace(crossed=True, splits=False)
+
+
+def _shares(
+    plan: Design,
+    name: str,
+    on: Sequence[tuple[int, IntArray, TableCounts]],
+    levels: Sequence[tuple[int, str]],
+) -> QuestionFigures:
+    """Estimate the shares of levels, each given with its place in the tables."""
+    figures, by_level = [], []
+    for place, level in levels:
+        each = [(t, share_on(plan, t, answers, table, place)) for t, answers, table in on]
+        figures.append(joined(plan, level, each, together=len(levels)))
+        by_level.append([part for _, part in each])
+    together = Together.of(plan, _reported(by_level)) if len(levels) > 1 else None
+    return QuestionFigures(name, figures, _few([answers for _, answers, _ in on]), together)
+
+
+def _reported(by_level: Sequence[Sequence[OnForm]]) -> list[Reported]:
+    """Collect the shares of a question form by form."""
+    found = []
+    for weights, *each in zip(weights_of(by_level[0]), *by_level, strict=True):
+        shares, known = np.stack([part.estimates for part in each]), each[0].known
+        assert isinstance(known, Reports)
+        found.append(
+            Reported.of(shares, known.answers, weights, known.floor, known.slope, known.noise, each[0].levels)
+        )
+    return found
+
+
+def _few(answers: Sequence[IntArray]) -> dict[str, BoolArray]:
+    """Say in which strata a form has few answers."""
+    return {FEW: np.min(answers, axis=0) < FEWEST}
+
+
+def _only(table: TableCounts, names: Sequence[str]) -> TableCounts:
+    """Add a table of combinations up over all questions but these."""
+    assert table.counts is not None
+    kept = [i for i, name in enumerate(table.questions) if name in names]
+    others = tuple(axis + 1 for axis in range(len(table.levels)) if axis not in kept)
+    counts = table.counts.reshape(len(table.counts), *table.levels).sum(axis=others)
+    levels = tuple(table.levels[i] for i in kept)
+    number = int(np.prod(table.levels)) // int(np.prod(levels))
+    questions = tuple(table.questions[i] for i in kept)
+    return TableCounts(questions, levels, counts.reshape(len(counts), -1), None, table.noise * number)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,15 +25,17 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.answer_files import read_numbers, read_people, read_present_numbers
 from dpstrata.fielding.covariances.covariance import Errors
-from dpstrata.fielding.intervals.grouping import added
 from dpstrata.fielding.intervals.single_mean import StatedStrata, single_mean_limits
 from dpstrata.fielding.intervals.tilt import Groups, Limits
-from dpstrata.fielding.neighbours import FigureStandIns, borrowed_shares, named_stand_ins
+from dpstrata.fielding.neighbours import FigureStandIns, named_stand_ins
 from dpstrata.fielding.published_columns import COLUMN, COUNT, GROUP, MEAN, STRATUM
-from dpstrata.fielding.results.combining import estimates_of, estimation_of, notes_on
-from dpstrata.fielding.results.estimators import Estimates, Estimation
-from dpstrata.fielding.results.reader import Reader
+from dpstrata.fielding.results.combining import gather, notes_on, with_total
+from dpstrata.fielding.results.figures import QuestionFigures, levels_of
+from dpstrata.fielding.results.groupings import Place, borrowed_in, groupings_of
+from dpstrata.fielding.results.reader import Reader, Surveys
+from dpstrata.fielding.results.results import AboutQuestion, Results
 from dpstrata.fielding.results.sums import answer_counts
+from dpstrata.fielding.results.table import Cells, columns_of
 from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
@@ -50,11 +51,16 @@ class MeansReader(Reader):
         names, groups = (read_people(table, name, (name,))[0] for name in (COLUMN, GROUP))
         return names, groups, read_present_numbers(table, MEAN), read_numbers(table, COUNT)
 
-    def estimate(self, plan: Design, *columns: Any) -> Estimation:
+    def estimate(self, plan: Design, *columns: Any) -> Results:
         """Estimate from the figures."""
         return estimate_from_figures(plan, *columns)
 
-    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Estimation:
+    def limits_in_surveys(self, plan: Design, surveys: Surveys) -> Limits:
+        """Find them from the noised mean of each."""
+        means = surveys.means @ (plan.strata.sizes / plan.strata.population) + surveys.noise
+        return limits_of_means_in_surveys(plan, surveys.counts, means, np.asarray(surveys.variances))
+
+    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Results:
         """Bring the figures here, and estimate from them."""
         rows = data.select(COLUMN, GROUP, MEAN, COUNT).collect()
         return estimate_from_figures(plan, *([row[i] for row in rows] for i in range(4)))
@@ -66,7 +72,7 @@ def estimate_from_figures(
     groups: Sequence[str],
     means: Sequence[float | None],
     answers: Sequence[float],
-) -> Estimation:
+) -> Results:
     """Estimate the population and the domains from published figures.
 
     Parameters
@@ -88,24 +94,37 @@ def estimate_from_figures(
     counts = answer_counts(plan, [answers[rows[key]] for key in strata])
     every = _read_figures(plan, counts, np.array([_number(means[rows[key]]) for key in wanted]))
     best = min(every, key=lambda each: float(each.shares**2 @ each.noise))
-    all_strata = plan.partitions[0]
-    of_whole = np.array([best.shares @ best.means]), np.array([best.shares**2 @ best.noise])
-    (whole,) = _estimates(plan, all_strata, best.in_whole, *of_whole, counts)
     own = [each for each in every if each.part.column is not None]
-    domains = [
-        row
-        for each in own
-        for row in replace(
-            _estimates(plan, each.part, each.groups, each.means, each.noise, counts),
-            taken_from=each.taken_from,
-        )
-    ]
-    found = estimation_of(plan, whole, (), tuple(domains), notes_on(plan, counts))
-    errors = (
-        Errors((best.in_whole, *(each.groups for each in own)), _variances(plan, counts)[None]),
-        Errors((_noise_in(every, best),), np.concatenate([each.noise for each in every])[None]),
+    question, parts = plan.inputs.question, [plan.partitions[0], *(each.part for each in own)]
+    places = [Place(part.column or WHOLE, part.groups, part.codes) for part in parts]
+    groupings = groupings_of(places, best.stand_ins.strata, invited=plan.sample_sizes, answered=counts)
+    weights = (best.in_whole, *(each.groups for each in own))
+    cells = _cells(
+        plan,
+        Groups.joined(weights, len(counts)),
+        np.concatenate([[best.shares @ best.means], *(each.means for each in own)]),
+        np.concatenate([[best.shares**2 @ best.noise], *(each.noise for each in own)]),
+        counts=counts,
+        borrowed=borrowed_in(plan, places, counts),
     )
-    return replace(found, stand_ins=named_stand_ins(plan, best.stand_ins.strata), errors=errors)
+    figures = columns_of(
+        question.name,
+        levels_of(question),
+        groupings._replace(taken_from=["", *(name for each in own for name in each.taken_from)]),
+        cells,
+    )
+    about = AboutQuestion(
+        known=QuestionFigures(question.name, (), {}, planned=True, splits=False),
+        causes=None,
+        stand_ins=named_stand_ins(plan, best.stand_ins.strata),
+        doubts={},
+        errors=(
+            Errors(weights, _variances(plan, counts)[None]),
+            Errors((_noise_in(every, best),), np.concatenate([each.noise for each in every])[None]),
+        ),
+    )
+    found = with_total(figures, plan.strata.population), about
+    return gather(plan, [found], answered=counts, notes=notes_on(plan, counts))
 
 
 class _Figures(NamedTuple):
@@ -128,13 +147,12 @@ class _Figures(NamedTuple):
         return Groups(np.zeros(len(some), dtype=np.int64), 1, weights[some], np.asarray(self.groups.at)[some])
 
     @property
-    def taken_from(self) -> dict[int, str]:
-        """The groups that others take the figure of, by place."""
-        return {
-            place: self.part.groups[other]
+    def taken_from(self) -> list[str]:
+        """The group that each takes the figure of, if that is another one."""
+        return [
+            "" if other == place else self.part.groups[other]
             for place, other in enumerate(self.stand_ins.groups.tolist())
-            if other != place
-        }
+        ]
 
 
 def _read_figures(plan: Design, counts: IntArray, values: FloatArray) -> list[_Figures]:
@@ -175,26 +193,25 @@ def _variances(plan: Design, counts: IntArray) -> FloatArray:
     return np.asarray(plan.sds**2 * (1.0 - fraction) / m + plan.inputs.release_form.device_variance / m)
 
 
-def _estimates(
-    plan: Design, part: Partition, groups: Groups, means: FloatArray, noise: FloatArray, counts: IntArray
-) -> Estimates:
+def _cells(
+    plan: Design,
+    groups: Groups,
+    means: FloatArray,
+    noise: FloatArray,
+    *,
+    counts: IntArray,
+    borrowed: FloatArray,
+) -> Cells:
     """Put figures together with sampling, devices' noise and their own."""
-    variances, space = _variances(plan, counts), plan.inputs.space
     stated, safe = _limits(plan, StatedStrata.of(plan, counts), groups, means, noise)
-
-    def people(numbers: IntArray) -> IntArray:
-        return added(part.codes, len(part.groups), numbers)
-
-    found = estimates_of(
-        ([part.column or WHOLE] * len(part.groups), part.groups),
-        means,
-        groups.add(groups.weights**2 * variances[groups.at]) + noise,
-        np.zeros(len(means)),
-        (people(plan.sample_sizes), people(counts)),
-        stated,
-        space.range * borrowed_shares(plan, counts, part.codes, len(part.groups)),
+    variances = groups.add(groups.weights**2 * _variances(plan, counts)[groups.at]) + noise
+    return Cells(
+        estimates=means[None],
+        errors=np.sqrt(variances)[None],
+        limits=stated,
+        largest_biases=plan.inputs.space.range * borrowed[None],
+        safe=safe,
     )
-    return replace(found, safe_lower=safe.lower, safe_upper=safe.upper)
 
 
 def _limits(

@@ -9,8 +9,7 @@ together: each has its share of the chance to miss. Two shares are one, so they 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,13 +17,14 @@ import numpy as np
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.answer_files import read_noised_names
-from dpstrata.fielding.covariances.covariance import Errors
 from dpstrata.fielding.covariances.shares import Reported, Together
 from dpstrata.fielding.grid_noise import places
 from dpstrata.fielding.intervals.of_design import limits_of_shares
-from dpstrata.fielding.results.estimators import Estimation, ShareEstimation
-from dpstrata.fielding.results.noised_numbers import Moments, estimate_parts, require_counts
+from dpstrata.fielding.results.combining import combine
+from dpstrata.fielding.results.figures import QuestionFigures, doubts_about
+from dpstrata.fielding.results.noised_numbers import Moments, figure_from, is_floored, require_counts
 from dpstrata.fielding.results.reader import Reader
+from dpstrata.fielding.results.results import Results
 from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import IntArray
 from dpstrata.privacy.mechanisms.category_response import CategoryResponse
@@ -40,17 +40,17 @@ class NoisedNamesReader(Reader):
         """Read noised names."""
         return read_noised_names(table, stratum, answer)
 
-    def estimate(self, plan: Design, *columns: Any) -> ShareEstimation:
+    def estimate(self, plan: Design, *columns: Any) -> Results:
         """Count the categories of each stratum, and estimate from that."""
         strata, answers = columns
         rows = places(plan, strata)
         question = plan.inputs.question
         found = question.of_kind.checked(question, list(answers), where="the noised answers").astype(np.int64)
-        counts = np.zeros((len(plan.strata), len(plan.inputs.question.names)), dtype=np.int64)
+        counts = np.zeros((len(plan.strata), len(question.names)), dtype=np.int64)
         np.add.at(counts, (rows, found), 1)
         return estimate_shares(plan, counts)
 
-    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> ShareEstimation:
+    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Results:
         """Let Spark count the categories of each stratum, and estimate from that."""
         from dpstrata.fielding.noised_on_spark import count_names
 
@@ -63,7 +63,7 @@ class NoisedNamesReader(Reader):
         return estimate_shares(plan, counts)
 
 
-def estimate_shares(plan: Design, counts: IntArray) -> ShareEstimation:
+def estimate_shares(plan: Design, counts: IntArray) -> Results:
     """Estimate the share of every category from how often each was reported.
 
     Parameters
@@ -83,30 +83,25 @@ def estimate_shares(plan: Design, counts: IntArray) -> ShareEstimation:
         raise InputError(f"shares are estimated from categories, got {plan.inputs.space.described}.")
     answered = counts.sum(axis=1)
     require_counts(plan, answered)
-    e, k = plan.local_epsilons, len(plan.inputs.question.names)
+    question = plan.inputs.question
+    e, m = plan.local_epsilons, np.maximum(answered, 1)
     q, d = mechanism.chances(e)
-    found = {}
-    for place, name in enumerate(plan.inputs.question.names):
-        reported = counts[:, place] / np.maximum(answered, 1)
-        shares = (reported - q) / d
-        squares = answered * reported * (1.0 - reported) / d**2
-        noise = mechanism.noise_of_shares(np.clip(shares, 0.0, 1.0), e)
+    reported = counts.T / m
+    shares = (reported - q) / d
+    figures, floored = [], np.zeros(len(m), dtype=bool)
+    for name, seen, share in zip(question.names, reported, shares, strict=True):
+        moments = Moments(answered, share, answered * seen * (1.0 - seen) / d**2)
+        noise = mechanism.noise_of_shares(np.clip(share, 0.0, 1.0), e)
         # a spread that the design states is that of all categories; of one it is at most 1/4
         stated = np.minimum(plan.sds**2, 0.25)
         limits = limits_of_shares(
-            plan, shares, answered, floor=q, slope=d, noise=np.zeros(len(d)), together=k
+            plan, share, answered, floor=q, slope=d, noise=np.zeros(len(d)), together=len(question.names)
         )
-        each = estimate_parts(plan, Moments(answered, shares, squares), noise, stated, limits)
-        found[name] = replace(each, of=f"share of {name}")
-    return ShareEstimation(found, (_errors(plan, counts, found.values()),))
-
-
-def _errors(plan: Design, counts: IntArray, each: Collection[Estimation]) -> Errors:
-    """Say how the shares of one stratum err together: a report of one category is none of another."""
-    assert isinstance(plan.mechanism, CategoryResponse)
-    alone = [one.errors[0] for one in each]
-    q, d = plan.mechanism.chances(plan.local_epsilons)
-    m = np.maximum(counts.sum(axis=1), 1.0)
-    reports = Reported.of((counts.T / m - q) / d, m, np.ones(len(m)), q, d, np.zeros(len(m)))
-    variances = np.concatenate([one.variances for one in alone])
-    return Errors(alone[0].groups, variances, Together.of(plan, [reports]))
+        figures.append(figure_from(plan, moments, noise, stated, limits, name))
+        floored |= is_floored(moments, noise)
+    # how the shares of one stratum err together: a report of one category is none of another
+    reports = Reported.of(shares, m.astype(float), np.ones(len(m)), q, d, np.zeros(len(m)))
+    known = QuestionFigures(
+        question.name, figures, doubts_about(answered, floored), Together.of(plan, [reports])
+    )
+    return combine(plan, [known], answered=answered)

@@ -8,7 +8,6 @@ themselves is estimated by s² − v, never below zero, and that of their mean b
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,13 +24,13 @@ from dpstrata.fielding.intervals.of_design import (
     limits_of_shares,
     limits_over_surveys,
 )
-from dpstrata.fielding.intervals.parts import StratumParts
 from dpstrata.fielding.intervals.tilt import Limits
 from dpstrata.fielding.results.combining import combine
-from dpstrata.fielding.results.estimators import FEW, Estimation, ShareEstimation
+from dpstrata.fielding.results.figures import Figure, QuestionFigures, StratumParts, doubts_about, levels_of
 from dpstrata.fielding.results.reader import Reader, Surveys
+from dpstrata.fielding.results.results import Results
 from dpstrata.files.tables import Table
-from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray, read_only
 from dpstrata.survey.classes import refuse_late
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.microdata import Microdata
@@ -47,18 +46,16 @@ class NoisedNumbersReader(Reader):
         """Read noised answers."""
         return read_noised(table, stratum, answer)
 
-    def estimate(self, plan: Design, *columns: Any) -> Estimation | ShareEstimation:
+    def estimate(self, plan: Design, *columns: Any) -> Results:
         """Estimate from noised answers."""
         return estimate_means(plan, *columns)
 
     def limits_in_surveys(self, plan: Design, surveys: Surveys) -> Limits:
         """Take the noise off the spread of noised answers in each."""
-        each = [Moments(*moments) for moments in zip(*surveys, strict=True)]
+        each = [Moments(*moments) for moments in zip(*surveys[:3], strict=True)]
         return limits_over_surveys(plan, [_limits_from(plan, moments) for moments in each])
 
-    def estimate_on_spark(
-        self, plan: Design, data: DataFrame, stratum: str, answer: str
-    ) -> Estimation | ShareEstimation:
+    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Results:
         """Let Spark add noised answers up, and estimate from that."""
         from dpstrata.fielding.noised_on_spark import sum_numbers
 
@@ -70,7 +67,7 @@ class NoisedNumbersReader(Reader):
         return estimate_from_moments(plan, Moments(counts.astype(np.int64), means, squares))
 
 
-def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike, **late: Any) -> Estimation:
+def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike, **late: Any) -> Results:
     """Estimate means from noised answers.
 
     Parameters
@@ -83,6 +80,11 @@ def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike, 
         The noised answers, in any order; fewer than invited are fine.
     **late
         ``classes`` and ``weights``, which cannot be brought in after the draw: refused with the reason.
+
+    Returns
+    -------
+    Results
+        As :func:`dpstrata.estimate`.
 
     Raises
     ------
@@ -97,7 +99,7 @@ def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike, 
     >>> plan = dps.design(strata, epsilon=1, total=40, questions="yes_no", min_per_stratum=2)
     >>> names = [name for name, n in zip(strata.names, plan.sample_sizes) for _ in range(n)]
     >>> result = dps.estimate_means(plan, names, [dps.randomize(plan, name, 1).value for name in names])
-    >>> result.whole.answers, [each.group for each in result.strata]
+    >>> result[0].answered, [each.group for each in result.by("stratum")]
     (40, ['north', 'south'])
     """
     refuse_late(**late)
@@ -113,7 +115,7 @@ class Moments(NamedTuple):
     """Sum of squared distances from the mean."""
 
 
-def estimate_from_moments(plan: Design, moments: Moments) -> Estimation:
+def estimate_from_moments(plan: Design, moments: Moments) -> Results:
     """Estimate from counts, means and squares of noised answers, in the order of the design's strata.
 
     Raises
@@ -134,7 +136,10 @@ def estimate_from_moments(plan: Design, moments: Moments) -> Estimation:
     if not (np.all(np.isfinite(moments.means)) and np.all(np.isfinite(moments.squares))):
         raise InputError("noised answers must be numbers that can be added up, got larger ones.")
     noise = _noise_variances(plan, moments)
-    return estimate_parts(plan, moments, noise, plan.sds**2, _limits_from(plan, moments))
+    question = plan.inputs.question
+    figure = figure_from(plan, moments, noise, plan.sds**2, _limits_from(plan, moments), *levels_of(question))
+    doubts = doubts_about(moments.counts, is_floored(moments, noise))
+    return combine(plan, [QuestionFigures(question.name, [figure], doubts)], answered=moments.counts)
 
 
 def _limits_from(plan: Design, moments: Moments) -> PartLimits:
@@ -173,14 +178,15 @@ def _limits_of_two(plan: Design, moments: Moments, noise: FloatArray) -> PartLim
     )
 
 
-def estimate_parts(
+def figure_from(
     plan: Design,
     moments: Moments,
     noise: FloatArray,
     stated: FloatArray,
     limits: PartLimits,
-) -> Estimation:
-    """Take the noise off the spread of noised answers, and put the strata together.
+    level: str = "",
+) -> Figure:
+    """Take the noise off the spread of noised answers.
 
     Parameters
     ----------
@@ -194,21 +200,18 @@ def estimate_parts(
         Variance of the answers that is used where there is only one.
     limits : PartLimits
         Finds intervals.
+    level : str
+        What it is the share of, if it is one.
     """
-    counts, means, squares = moments
-    several = counts > 1
-    floored = several & (squares < noise * (counts - 1))
-    freedom = np.where(several, counts - 1.0, math.inf)
-    of_means, none = noise / np.maximum(counts, 1), np.zeros(len(means))
-    names = plan.strata.names
-    return combine(
-        plan,
-        StratumParts(means, counts, _spreads(moments, noise, stated), of_means, none, freedom),
-        limits,
-        floored=tuple(names[i] for i in np.flatnonzero(floored).tolist()),
-        single=tuple(names[i] for i in np.flatnonzero(counts == 1).tolist()),
-        few=tuple(names[i] for i in np.flatnonzero(several & (counts < FEW)).tolist()),
-    )
+    spreads, of_mean = _spreads(moments, noise, stated), noise / np.maximum(moments.counts, 1)
+    parts = StratumParts(moments.means, moments.counts, spreads, of_mean, np.zeros(len(of_mean)))
+    return Figure.of(plan, parts, limits, level)
+
+
+def is_floored(moments: Moments, noise: FloatArray) -> BoolArray:
+    """Whether the noised answers of each stratum vary less than the noise alone would."""
+    counts = moments.counts
+    return np.asarray((counts > 1) & (moments.squares < noise * (counts - 1)))
 
 
 def _moments(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) -> Moments:

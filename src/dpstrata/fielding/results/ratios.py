@@ -20,29 +20,23 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.intervals.grouping import added, reported
 from dpstrata.fielding.intervals.ratios import Bounded, ratio_limits
 from dpstrata.fielding.intervals.shares import Reports
 from dpstrata.fielding.intervals.tilt import Groups, Limits
-from dpstrata.fielding.neighbours import borrowed_shares, find_stand_ins, named_stand_ins
+from dpstrata.fielding.neighbours import find_stand_ins
 from dpstrata.fielding.results.counts import FormCounts, TableCounts
-from dpstrata.fielding.results.figures import (
-    OnForm,
-    QuestionEstimate,
-    joined,
-    mean_on,
-    stretches,
-)
+from dpstrata.fielding.results.form_figures import OnForm, joined, mean_on, stretches
+from dpstrata.fielding.results.groupings import borrowed_in, groupings_of, reported
+from dpstrata.fielding.results.table import Cells, Columns, columns_of
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 from dpstrata.survey.questionnaires.question import Question
-from dpstrata.words.question_estimates import ratio_left_out, ratio_name
+from dpstrata.words.estimates import ratio_left_out, ratio_name
 
 MOST_CV = 0.1
 """Of the denominator; a ratio whose denominator is known less well is not given."""
@@ -100,30 +94,32 @@ def combinations(questions: Sequence[Question], levels: Sequence[int]) -> list[s
 
 def estimate_ratio(
     plan: Design, forms: Sequence[FormCounts], numerator: FigureNamed, denominator: FigureNamed
-) -> tuple[list[QuestionEstimate], list[str]]:
+) -> tuple[Columns, list[str]]:
     """Estimate a ratio wherever its denominator is known well enough, and say where it is not."""
     over, under = (_named(plan, forms, each) for each in (numerator, denominator))
     ratio = _Ratio(_Scored(plan, forms, over), _Scored(plan, forms, under))
-    question, answer = ratio_name(over.name, over.answers, under.name, under.answers)
-    people = np.minimum(ratio.top.people, ratio.bottom.people)
-    stand_ins = find_stand_ins(plan, people)
-    named = {each.stratum: each.neighbour for each in named_stand_ins(plan, stand_ins)}
-    places, groups = zip(*reported(plan, stand_ins), strict=True)
-    figures = ratio.of(Groups.joined(groups, len(people)))
-    codes = [(place.codes, len(place.labels)) for place in places]
-    answers = np.concatenate([added(*each, people) for each in codes])
-    borrowed = np.concatenate([borrowed_shares(plan, people, *each) for each in codes])
-    columns = zip(*(values.tolist() for values in (borrowed, *figures, answers)), strict=True)
-    rows, left_out = [], []
-    labels = [(place.column, label) for place in places for label in place.labels]
-    for where, (part, known, *found) in zip(labels, columns, strict=True):
-        if not known:
-            left_out.append(where)
-            continue
-        instead = named.get(where[1], "") if where[0] == "stratum" else ""
-        row = QuestionEstimate(question, answer, *where, *found)
-        rows.append(replace(row, taken_from=instead, largest_bias=None if part else 0.0))
-    return rows, ratio_left_out(question, answer, left_out, MOST_CV)
+    question, level = ratio_name(over.name, over.answers, under.name, under.answers)
+    answered = np.minimum(ratio.top.people, ratio.bottom.people)
+    stand_ins = find_stand_ins(plan, answered)
+    places, each_groups = zip(*reported(plan, stand_ins), strict=True)
+    groups = groupings_of(
+        places, stand_ins, answered=answered, invited=np.minimum(ratio.top.invited, ratio.bottom.invited)
+    )
+    known, ratios, errors, lower, upper = ratio.of(Groups.joined(each_groups, len(answered)))
+    borrowed = borrowed_in(plan, places, answered)
+    columns = columns_of(
+        question,
+        [level],
+        groups,
+        Cells(
+            estimates=ratios[None],
+            errors=errors[None],
+            limits=Limits(lower[None], upper[None]),
+            largest_biases=np.where(borrowed > 0, np.nan, 0.0)[None],  # how much is not known
+        ),
+    )
+    left_out = [(groups.column[i], groups.group[i]) for i in np.flatnonzero(~known).tolist()]
+    return columns.at(known), ratio_left_out(question, level, left_out, MOST_CV)
 
 
 class _Ratio:
@@ -259,6 +255,7 @@ class _Scored:
     def _put(self, plan: Design, pieces: list[_Piece], averaged: Question | None) -> None:
         self.plan, self.pieces, self.averaged = plan, pieces, averaged
         self.people = np.sum([piece.answers for piece in self.pieces], axis=0)
+        self.invited = np.sum([plan.forms[piece.t].sample_sizes for piece in self.pieces], axis=0)
         self.weights = [piece.answers / np.maximum(self.people, 1) for piece in self.pieces]
         self.estimates = np.sum(
             [w * piece.estimates for w, piece in zip(self.weights, self.pieces, strict=True)], axis=0
@@ -277,8 +274,9 @@ class _Scored:
 
     def bounded(self, groups: Groups) -> Bounded:
         """Return it for groups of strata, with its limits."""
-        parts = joined(self.plan, [piece.on_form() for piece in self.pieces], question=self.averaged)
-        return Bounded(self.of(groups), parts.limits(groups))
+        on_forms = [(piece.t, piece.on_form()) for piece in self.pieces]
+        figure = joined(self.plan, "", on_forms, question=self.averaged)
+        return Bounded(self.of(groups), figure.limits(groups))
 
     def weighted(self) -> Iterator[tuple[_Piece, FloatArray]]:
         """Return its parts with their weights by stratum."""

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpstrata.designs.record import Design
 from dpstrata.fielding.intervals.tilt import Limits
-from dpstrata.fielding.results.estimators import Estimation, ShareEstimation
+from dpstrata.fielding.results.results import Results
 from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-    from dpstrata.fielding.results.questions import QuestionnaireEstimation
 
 
 class Surveys(NamedTuple):
@@ -27,11 +25,16 @@ class Surveys(NamedTuple):
         How many people answered.
     means, squares : array
         Mean of what they reported, and the sum of squared distances from it.
+    noise, variances : array
+        Noise that is added to the mean of the population of each survey, and its variance; zero where it is
+        in the means already.
     """
 
     counts: IntArray
     means: FloatArray
     squares: FloatArray
+    noise: FloatArray | float = 0.0
+    variances: FloatArray | float = 0.0
 
 
 class Reader(ABC):
@@ -50,15 +53,13 @@ class Reader(ABC):
         """
 
     @abstractmethod
-    def estimate(self, plan: Design, *columns: Any) -> Estimation | ShareEstimation | QuestionnaireEstimation:
+    def estimate(self, plan: Design, *columns: Any) -> Results:
         """Estimate from the columns of a published table, as :meth:`read` has them."""
 
     @abstractmethod
-    def estimate_on_spark(
-        self, plan: Design, data: DataFrame, stratum: str, answer: str
-    ) -> Estimation | ShareEstimation | QuestionnaireEstimation:
+    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Results:
         """Estimate from a published table on Spark."""
 
     def limits_in_surveys(self, plan: Design, surveys: Surveys) -> Limits:
         """Find the interval of the mean of the population that would be printed in each of many surveys."""
-        raise NotImplementedError
+        raise NotImplementedError  # where several shares are estimated

@@ -10,9 +10,7 @@ A sum shows no spread, so S is that of the design; but the share of yes shows th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,12 +25,12 @@ from dpstrata.fielding.intervals.of_design import (
     limits_of_shares,
     limits_over_surveys,
 )
-from dpstrata.fielding.intervals.parts import StratumParts
 from dpstrata.fielding.intervals.tilt import Limits
 from dpstrata.fielding.published_columns import COUNT, SUM
 from dpstrata.fielding.results.combining import combine
-from dpstrata.fielding.results.estimators import FEW, Estimation
+from dpstrata.fielding.results.figures import Figure, QuestionFigures, StratumParts, doubts_about, levels_of
 from dpstrata.fielding.results.reader import Reader, Surveys
+from dpstrata.fielding.results.results import Results
 from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
@@ -49,7 +47,7 @@ class SumsReader(Reader):
         counts = read_numbers(table, COUNT)
         return names, _means(sums, counts), counts
 
-    def estimate(self, plan: Design, *columns: Any) -> Estimation:
+    def estimate(self, plan: Design, *columns: Any) -> Results:
         """Estimate from noised means."""
         return estimate_from_means(plan, *columns)
 
@@ -61,7 +59,7 @@ class SumsReader(Reader):
         ]
         return limits_over_surveys(plan, [_limits_from(plan, each) for each in parts])
 
-    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Estimation:
+    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Results:
         """Bring the noised sums here, and estimate from them."""
         from dpstrata.fielding.noised_on_spark import collect_numbers
 
@@ -85,7 +83,7 @@ def _means(sums: Sequence[float], counts: Sequence[float]) -> list[float]:
 
 def estimate_from_means(
     plan: Design, strata: Sequence[str], means: npt.ArrayLike, answers: npt.ArrayLike
-) -> Estimation:
+) -> Results:
     """Estimate from noised means.
 
     Parameters
@@ -108,17 +106,15 @@ def estimate_from_means(
     if not np.all(np.isfinite(values)):
         raise InputError("every noised sum must be a number.")
     shown = plan.inputs.space.values == 2  # the share of yes shows the spread, and other sums show none
-    several, names = (counts > 1) & shown, plan.strata.names
-    parts = _parts_of(plan, values, counts)
-    found = combine(
-        plan,
-        parts,
-        _limits_from(plan, parts),
-        floored=(),
-        single=tuple(names[i] for i in np.flatnonzero((counts == 1) & shown).tolist()),
-        few=tuple(names[i] for i in np.flatnonzero(several & (counts < FEW)).tolist()),
+    parts, question = _parts_of(plan, values, counts), plan.inputs.question
+    known = QuestionFigures(
+        question.name,
+        [Figure.of(plan, parts, _limits_from(plan, parts), *levels_of(question))],
+        doubts_about(counts) if shown else {},
+        planned=not shown,
+        splits=shown,
     )
-    return found if shown else replace(found, causes=None)
+    return combine(plan, [known], answered=counts)
 
 
 def _parts_of(plan: Design, means: FloatArray, counts: IntArray) -> StratumParts:
@@ -128,14 +124,12 @@ def _parts_of(plan: Design, means: FloatArray, counts: IntArray) -> StratumParts
         problem.terms, plan.sample_sizes, answers, finite_population=False
     )
     device, office = parts.device[:, 0], parts.office[:, 0]
-    several = (counts > 1) & (plan.inputs.space.values == 2)
     return StratumParts(
         means=means,
         counts=counts,
         sampling=_spreads(plan, means, counts, device + office),
         device=device,
         office=office,
-        freedom=np.where(several, counts - 1.0, math.inf),
     )
 
 
@@ -173,5 +167,5 @@ def _spreads(plan: Design, means: FloatArray, counts: IntArray, noise: FloatArra
     spread = share * (1.0 - share) + noise / space.range**2
     several = counts > 1
     spread = np.where(several, spread * counts / np.maximum(counts - 1, 1), plan.sds**2 / space.range**2)
-    most = np.asarray(question.of_kind.largest_sd(question, sizes)) ** 2
+    most = question.of_kind.largest_sd(question, sizes) ** 2
     return np.clip(spread * space.range**2, 0.0, most)

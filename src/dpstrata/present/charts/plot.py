@@ -21,15 +21,16 @@ from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism
 from dpstrata.survey.questionnaires.shorthand import Questions, read_questions
+from dpstrata.words.estimates import names_of, what_is_estimated
 
 if TYPE_CHECKING:
-    from dpstrata.fielding.results.questions import QuestionnaireEstimation
+    from dpstrata.fielding.results.results import Results
 
 
-def plot(plan: Design | QuestionnaireEstimation) -> Chart:
+def plot(plan: Design | Results) -> Chart:
     """Show a design: its allocation beside Neyman's and the proportional one, or the precision of questions.
 
-    Of the results of a questionnaire, the shares of all answers with their intervals.
+    Of results, the estimates with their intervals; of several questions the shares of all answers.
 
     Bars for each stratum; beyond 12 strata, its sample sizes as a multiple of Neyman's, a line each; beyond
     40, points by the size of the stratum; beyond 400, their averages over strata of similar size. A
@@ -38,8 +39,8 @@ def plot(plan: Design | QuestionnaireEstimation) -> Chart:
 
     Parameters
     ----------
-    plan : Design or QuestionnaireEstimation
-        The design, or the results of a questionnaire.
+    plan : Design or Results
+        The design, or the results of a survey.
 
     Returns
     -------
@@ -55,7 +56,7 @@ def plot(plan: Design | QuestionnaireEstimation) -> Chart:
     'bar'
     """
     if not isinstance(plan, Design):
-        return _shares_chart(plan)
+        return _results_chart(plan)
     return questions_chart(plan) if plan.inputs.rows else allocation_chart(plan)
 
 
@@ -157,12 +158,12 @@ def _fitting(name: str, space: AnswerSpace) -> Mechanism | None:
 
 
 def intervals_chart(rows: Sequence[Mapping[str, Any]], *, confidence: float, of: str = "mean") -> Chart:
-    """Draw estimates with their intervals, one line each.
+    """Draw estimates with their intervals, one line each, and at most 40 of them.
 
     Parameters
     ----------
     rows : sequence of mappings
-        With ``group``, ``estimate``, ``lower`` and ``upper``; shares with their ``category`` too.
+        With ``group``, ``estimate``, ``lower`` and ``upper``.
     confidence : float
         Level of the intervals.
     of : str
@@ -177,16 +178,16 @@ def intervals_chart(rows: Sequence[Mapping[str, Any]], *, confidence: float, of:
     """
     if not rows:
         raise InputError("a chart needs at least one row of data.")
-    values = [{name: row[name] for name in ("group", "estimate", "lower", "upper")} for row in rows]
-    for value, row in zip(values, rows, strict=True):
-        if "category" in row:
-            value["group"] = f"{row['group']}: {row['category']}"
+    values = [
+        {name: row[name] for name in ("group", "estimate", "lower", "upper")} for row in rows[:MOST_BARS]
+    ]
     place = {"field": "group", "type": "nominal", "sort": None, "title": None}
     axis = {"type": "quantitative", "title": f"estimated {of}", "scale": {"zero": False}}
     colour = COLOURS[0]
     title = {
         "text": "Estimates from noised answers" if of in ("mean", "share") else of.capitalize(),
-        "subtitle": f"with {100 * confidence:.10g}% intervals",
+        "subtitle": f"with {100 * confidence:.10g}% intervals"
+        + (f"; the first {MOST_BARS} of {len(rows):,}" if len(rows) > MOST_BARS else ""),
     }
     return Chart(
         {
@@ -212,24 +213,23 @@ def intervals_chart(rows: Sequence[Mapping[str, Any]], *, confidence: float, of:
     )
 
 
-def _shares_chart(result: QuestionnaireEstimation) -> Chart:
-    """Draw the shares of all answers in the population, those of yes/no questions and of categories.
+def _results_chart(result: Results) -> Chart:
+    """Draw estimates with their intervals; of several questions all shares in the population.
 
-    Means have units of their own, and cross-tables too many lines; both are in the table.
+    Means of several questions have units of their own, and cross-tables too many lines; the table has both.
     """
-    rows = [
-        {
-            "group": f"{row.question}: {row.answer}",
-            "estimate": row.estimate,
-            "lower": row.lower,
-            "upper": row.upper,
-        }
-        for row in result.whole
-        if row.answer != "mean" and not row.crossed
+    found = result.shown.uncrossed
+    several = len(set(found.columns.question)) > 1
+    if several:
+        found = found.at(found.columns.level != "")
+    if not len(found):
+        raise InputError("a chart of several questions shows shares, got means alone; see the table.")
+    lines = [
+        {"group": name, "estimate": row.estimate, "lower": row.lower, "upper": row.upper}
+        for name, row in zip(names_of(found, found), found, strict=True)
     ]
-    if not rows:
-        raise InputError("a chart of a questionnaire shows shares, got means alone; see the table.")
-    return intervals_chart(rows[:MOST_BARS], confidence=result.confidence, of="shares of the population")
+    of = "shares of the population" if several else what_is_estimated(found)
+    return intervals_chart(lines, confidence=result.confidence, of=of)
 
 
 def _repeats(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> bool:

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from dpstrata.allocation.variances import answer_noise
 from dpstrata.designs.record import Design
-from dpstrata.fielding.intervals.parts import Causes
-from dpstrata.fielding.results.estimators import Estimation, ShareEstimation
-from dpstrata.fielding.results.questions import QuestionnaireEstimation
+from dpstrata.fielding.results.figures import Causes
+from dpstrata.fielding.results.results import Results
 from dpstrata.present.report.markup import paragraphs, table
 from dpstrata.words.numbers import at_error
 from dpstrata.words.tables import TextTable
@@ -23,7 +22,7 @@ _NOT_SHOWN = (
 )
 
 
-def error_by_cause(plan: Design, result: Estimation | ShareEstimation | QuestionnaireEstimation) -> str:
+def error_by_cause(plan: Design, result: Results) -> str:
     """Split the variance of every question by cause, as planned and as estimated."""
     words = [
         "Error comes from asking some people and not others, from noise on single answers (on devices, or in "
@@ -37,7 +36,7 @@ def error_by_cause(plan: Design, result: Estimation | ShareEstimation | Question
     if any(estimated is None for *_, estimated in splits):
         words = [*words, _NOT_SHOWN]
     cells = [
-        (name or plan.inputs.question.of_kind.estimated, how, *_shown(*found))
+        (name, how, *_shown(*found))
         for name, planned, estimated in splits
         for how, found in (("planned", planned), ("estimated", estimated))
         if found is not None
@@ -64,19 +63,23 @@ def _shown(error: float | None, causes: Causes) -> tuple[str, ...]:
     return written, *(f"{cause / total:.0%}" for cause in causes)
 
 
-def _by_question(
-    plan: Design, result: Estimation | ShareEstimation | QuestionnaireEstimation
-) -> Iterator[tuple[str, _Split, _Split | None]]:
+def _by_question(plan: Design, result: Results) -> Iterator[tuple[str, _Split, _Split | None]]:
     """Find the planned and the estimated error of every question."""
-    if isinstance(result, QuestionnaireEstimation):
-        for question in plan.questions:
-            causes = Causes(question.sampling, question.device, question.office)
-            estimated = _Split.estimated(result.causes.get(question.name))
-            yield question.name, _Split(question.standard_error, causes), estimated
-        return
-    waves = result.waves if isinstance(result, Estimation) else ()
-    designs = [(wave.weight, wave.design) for wave in waves] or [(1.0, plan)]
-    yield "", _planned(designs), _Split.estimated(result.causes)
+    if plan.inputs.rows:
+        planned = [
+            (
+                each.name,
+                each.name,
+                _Split(each.standard_error, Causes(each.sampling, each.device, each.office)),
+            )
+            for each in plan.questions
+        ]
+    else:  # a single question needs no name
+        question = plan.inputs.question
+        designs = [(wave.weight, wave.design) for wave in result.waves] or [(1.0, plan)]
+        planned = [(question.name, question.of_kind.estimated, _planned(designs))]
+    for name, called, split in planned:
+        yield called, split, _Split.estimated(result.questions[name].causes)
 
 
 def _planned(designs: Sequence[tuple[float, Design]]) -> _Split:

@@ -9,11 +9,12 @@ from typing import TypeAlias
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.results.questions import QuestionnaireEstimation
 from dpstrata.fielding.results.ratios import combinations
+from dpstrata.fielding.results.results import Results
+from dpstrata.fielding.results.table import texts
 from dpstrata.survey.questionnaires.kinds.category import listed
 from dpstrata.survey.questionnaires.question import Question
-from dpstrata.words.question_estimates import ratio_name
+from dpstrata.words.estimates import ratio_name
 
 _Labels: TypeAlias = Mapping[tuple[str, str], str]
 """What an answer is called, by its question and its code; those that are missing are called by their code."""
@@ -31,7 +32,7 @@ def require_language(plan: Design, language: str | None) -> str:
     return language
 
 
-def with_labels(plan: Design, result: QuestionnaireEstimation, language: str) -> QuestionnaireEstimation:
+def with_labels(plan: Design, result: Results, language: str) -> Results:
     """Return the same estimates, with answers as respondents read them in a language."""
     labels = _labels(plan, language)
     if result.ratio_of:
@@ -40,16 +41,17 @@ def with_labels(plan: Design, result: QuestionnaireEstimation, language: str) ->
             for name, some in result.ratio_of
         )
         name, answer = ratio_name(over, above, under, below)
-        labels = {(name, row.answer): answer for row in result.rows}
-    rows = [replace(row, answer=labels.get((row.question, row.answer), row.answer)) for row in result.rows]
-    return replace(result, rows=tuple(rows))
+        labels = {(name, level): answer for level in result.columns.level}
+    columns = result.columns
+    called = [labels.get(pair, pair[1]) for pair in zip(columns.question, columns.level, strict=True)]
+    return replace(result, columns=columns._replace(level=texts(called)))
 
 
 def _labels(plan: Design, language: str) -> _Labels:
     """List what answers and combinations of answers are called, where that is not their code."""
     asked = plan.inputs.questions
-    groups = asked.groups.values()
-    listed = [[question] for question in asked] + [[asked[place] for place in places] for places in groups]
+    groups = [[asked[place] for place in places] for places in asked.groups.values()]
+    listed = [[question] for question in asked] + groups
     labels = {}
     for questions in listed:
         name = " by ".join(question.name for question in questions)

@@ -7,12 +7,11 @@ from pathlib import Path
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.results.questions import QuestionnaireEstimation
+from dpstrata.fielding.results.results import Results
 from dpstrata.files.printing import print_page, require_printer
 from dpstrata.files.writing import write_atomically
 from dpstrata.planning.curves import epsilon_rows, precision_rows
 from dpstrata.present.charts.chart import require_charts
-from dpstrata.present.report.estimates import Result
 from dpstrata.present.report.page import TITLE, Curves, make_page
 from dpstrata.present.report.results import Published, make_results_page
 
@@ -86,11 +85,11 @@ def write_report(plan: Design, path: str | Path, *, title: str = TITLE) -> None:
 
 def results_html(
     plan: Design,
-    result: Result,
+    result: Results,
     published: Published | None = None,
     *,
     title: str | None = None,
-    ratios: Sequence[QuestionnaireEstimation] = (),
+    ratios: Sequence[Results] = (),
     pilot: Published | None = None,
     language: str | None = None,
 ) -> str:
@@ -100,14 +99,14 @@ def results_html(
     ----------
     plan : Design
         The design.
-    result : Estimation, ShareEstimation or QuestionnaireEstimation
+    result : Results
         What :func:`dpstrata.estimate` found.
     published : Published, optional
         The file that it comes from, as :func:`dpstrata.find_published` finds it with its entry in the ledger.
     title : str, optional
         Heading of the report; by default the title of the questionnaire, if it has one.
-    ratios : sequence of QuestionnaireEstimation
-        What :meth:`QuestionnaireEstimation.ratio` found, to be shown after the other estimates.
+    ratios : sequence of Results
+        What :meth:`Results.ratio` found, to be shown after the other estimates.
     pilot : Published, optional
         If the result is that of two waves, which :func:`dpstrata.combine_waves` found: the file of the first.
     language : str, optional
@@ -141,12 +140,12 @@ def results_html(
 
 def write_results(
     plan: Design,
-    result: Result,
+    result: Results,
     path: str | Path,
     published: Published | None = None,
     *,
     title: str | None = None,
-    ratios: Sequence[QuestionnaireEstimation] = (),
+    ratios: Sequence[Results] = (),
     pilot: Published | None = None,
     language: str | None = None,
 ) -> None:

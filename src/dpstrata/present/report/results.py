@@ -4,32 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpstrata.allocation.domains import WHOLE
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.frames.files import file_digest
-from dpstrata.fielding.intervals.grouping import added
 from dpstrata.fielding.ledger import Entry, find_release
-from dpstrata.fielding.results.estimators import Estimation, ShareEstimation, Wave
-from dpstrata.fielding.results.questions import QuestionnaireEstimation
+from dpstrata.fielding.results.groupings import added
+from dpstrata.fielding.results.results import Results, Wave
+from dpstrata.fielding.results.table import TOTAL
 from dpstrata.numerics.arrays import IntArray
-from dpstrata.present.charts.parts import MOST_BARS
 from dpstrata.present.charts.plot import intervals_chart
 from dpstrata.present.report.causes import error_by_cause
-from dpstrata.present.report.estimates import (
-    EstimateRow,
-    Result,
-    estimates_table,
-    level_in_words,
-    rows_of,
-    summary_table,
-)
 from dpstrata.present.report.labels import require_language, with_labels
 from dpstrata.present.report.markup import (
     bullets,
@@ -46,9 +37,18 @@ from dpstrata.present.report.markup import (
 from dpstrata.present.report.questionnaire import asked_table
 from dpstrata.present.report.tables import SHOWN, versions_table
 from dpstrata.privacy.promises import Spent
-from dpstrata.words.estimates import REPORTED
+from dpstrata.words.estimates import (
+    REPORTED,
+    beyond_in_words,
+    doubts_in_words,
+    estimates_table,
+    interval_in_words,
+    names_of,
+    spread_of_design,
+    summary_table,
+    what_is_estimated,
+)
 from dpstrata.words.numbers import at_error, counted
-from dpstrata.words.question_estimates import doubts_of_questions
 from dpstrata.words.results import (
     cautions_of_ledger,
     cautions_of_results,
@@ -131,26 +131,24 @@ class _Release(NamedTuple):
 
 def make_results_page(
     plan: Design,
-    result: Result,
+    result: Results,
     published: Published,
     *,
     title: str | None = None,
-    ratios: Sequence[QuestionnaireEstimation] = (),
+    ratios: Sequence[Results] = (),
     pilot: Published | None = None,
     language: str | None = None,
 ) -> str:
     """Write the report of results as one HTML page."""
     asked_for = {"--title": title, "--language": language}
     title, language = title or _title_of(plan), require_language(plan, language)
-    if isinstance(result, QuestionnaireEstimation):
-        result = with_labels(plan, result, language)
-        ratios = [with_labels(plan, each, language) for each in ratios]
-    rows, releases = list(rows_of(result)), _releases(plan, result, published, pilot)
+    result, *ratios = [with_labels(plan, each, language) for each in (result, *ratios)]
+    releases = _releases(plan, result, published, pilot)
     body = [
-        *_header(plan, result, rows, releases, title),
+        *_header(plan, result, releases, title),
         "<main>",
         section("asked", "What was asked, and of whom", _asked(plan, result, language)),
-        section("results", "Results", *_results(plan, rows, result, language)),
+        section("results", "Results", *_results(plan, result, language)),
         section("ratios", "Ratios", *_ratios(plan, ratios, language)) if ratios else "",
         section("error", "Where the error comes from", error_by_cause(plan, result)),
         section("promise", "The promise that was kept", _promise(plan, releases)),
@@ -162,27 +160,17 @@ def make_results_page(
     return whole_page(title, body)
 
 
-def _waves(result: Result) -> tuple[Wave, ...]:
-    return result.waves if isinstance(result, Estimation) else ()
-
-
-def _releases(plan: Design, result: Result, published: Published, pilot: Published | None) -> list[_Release]:
+def _releases(plan: Design, result: Results, published: Published, pilot: Published | None) -> list[_Release]:
     """List what was published, wave by wave."""
-    waves = _waves(result)
+    waves = result.waves
     if not waves:
         return [_Release(plan, published)]
     of_first = _Release(waves[0].design, pilot or Published(), "first wave")
     return [of_first, _Release(plan, published, "second wave")]
 
 
-def _header(
-    plan: Design, result: Result, rows: Sequence[EstimateRow], releases: Sequence[_Release], title: str
-) -> Iterator[str]:
+def _header(plan: Design, result: Results, releases: Sequence[_Release], title: str) -> Iterator[str]:
     """Write the heading, the main result, and what a reader must know before the figures."""
-    whole = [row.figures for row in rows if row.whole]
-    doubts = (
-        doubts_of_questions(result) if isinstance(result, QuestionnaireEstimation) else result.sentences[1:]
-    )
     people = counted(plan.strata.population, "person")
     under = f"{counted(len(plan.strata), 'stratum')}, {people}, {promised_in_words(plan, len(releases))}"
     ledger = [
@@ -196,45 +184,33 @@ def _header(
             listed=each.published.entry is not None,
         )
     ]
-    cautions = cautions_of_results(plan, doubts, _wide(plan, rows), len(rows), ledger)
-    numbers = _people(result, releases)
-    headline = headline_of_results(plan, whole, numbers, level_in_words(result), waves=len(releases))
+    rows = result.at(result.columns.column != TOTAL)
+    cautions = cautions_of_results(plan, doubts_in_words(result), _wide(plan, rows), len(rows), ledger)
+    headline = headline_of_results(plan, result, _people(result, releases))
     yield f"<header><h1>{text(title)}</h1>"
     yield f'<p class="under">{long_text(under)}</p>'
     yield f'<p class="headline">{long_text(headline)}</p>'
-    summary = summary_table(plan, rows, level_in_words(result))
+    summary = summary_table(result, SHOWN)
     yield "" if summary is None else table(summary)
     yield f"{paragraphs(cautions, kind='caution')}</header>"
 
 
-def _method(plan: Design, result: Result, releases: Sequence[_Release]) -> list[str]:
-    shares = isinstance(result, QuestionnaireEstimation | ShareEstimation)
+def _method(plan: Design, result: Results, releases: Sequence[_Release]) -> list[str]:
+    shares = len(set(result.columns.level)) > 1
     return method_of_results(plan, _people(result, releases), shares=shares, waves=len(releases))
 
 
-def _people(result: Result, releases: Sequence[_Release]) -> tuple[int, int]:
+def _people(result: Results, releases: Sequence[_Release]) -> tuple[int, int]:
     """Return how many people answered, and how many were invited."""
-    return sum(_answered(result)), sum(each.plan.total for each in releases)
+    return int(result.answered.sum()), sum(each.plan.total for each in releases)
 
 
-def _answered(result: Result) -> list[int]:
-    """Return how many people of each stratum answered; all of them where only figures are published."""
-    if isinstance(result, QuestionnaireEstimation):
-        return list(result.answered)
-    first = next(iter(result.by_category.values())) if isinstance(result, ShareEstimation) else result
-    return [row.answers for row in first.strata or (first.whole,)]
-
-
-def _asked(plan: Design, result: Result, language: str) -> str:
-    answered, waves = _answered(result), _waves(result)
-    if plan.inputs.rows:
-        asked = table(asked_table(plan, language))
-    else:
-        answers = plan.inputs.clipping if plan.inputs.clip else plan.inputs.question.answers
-        asked = paragraphs([f"One question, with answers {answers}."])
+def _asked(plan: Design, result: Results, language: str) -> str:
+    answered, waves = result.answered, result.waves
+    asked = table(asked_table(plan, language))
     invited = np.sum([wave.design.sample_sizes for wave in waves] or [plan.sample_sizes], axis=0)
     strata = _strata(plan, invited, answered)
-    people = [*strata[:SHOWN], ("all", plan.strata.population, int(invited.sum()), sum(answered))]
+    people = [*strata[:SHOWN], ("all", plan.strata.population, int(invited.sum()), int(answered.sum()))]
     rows = [
         (name, f"{size:,}", f"{invited:,}", f"{came:,}", f"{came / invited:.0%}")
         for name, size, invited, came in people
@@ -253,9 +229,9 @@ def _waves_table(waves: Sequence[Wave]) -> str:
     """Show what each wave promised, how many it asked, and what it gave by itself."""
     cells = []
     for name, wave in zip(("first, the pilot", "second"), waves, strict=True):
-        whole = wave.result.whole
+        (whole,) = wave.result.whole
         figures = at_error((whole.estimate, whole.standard_error), whole.standard_error)
-        numbers = (f"{whole.invited:,}", f"{whole.answers:,}", f"{wave.weight:.0%}")
+        numbers = (f"{whole.invited:,}", f"{whole.answered:,}", f"{wave.weight:.0%}")
         cells.append((name, wave.design.inputs.promise.in_words, *numbers, *figures))
     header = ("wave", "promise", "invited", "answered", "weight", "estimate", "standard error")
     return paragraphs([waves_in_words()]) + table(
@@ -263,49 +239,48 @@ def _waves_table(waves: Sequence[Wave]) -> str:
     )
 
 
-def _strata(plan: Design, invited: IntArray, answered: Sequence[int]) -> list[tuple[str, int, int, int]]:
-    """Count people, invitations and answers by stratum, without classes, unless only their sum is known."""
-    if len(answered) != len(plan.strata):
-        return []
+def _strata(plan: Design, invited: IntArray, answered: IntArray) -> list[tuple[str, int, int, int]]:
+    """Count people, invitations and answers by stratum, without classes."""
     names = plan.strata.extra[REPORTED] if plan.inputs.has_classes else plan.strata.names
     of = {name: place for place, name in enumerate(dict.fromkeys(names))}
     codes = np.array([of[name] for name in names])
-    numbers = (plan.strata.sizes, invited, np.array(answered))
+    numbers = (plan.strata.sizes, invited, answered)
     return list(zip(of, *(added(codes, len(of), each).tolist() for each in numbers), strict=True))
 
 
-def _wide(plan: Design, rows: Sequence[EstimateRow]) -> list[str]:
+def _wide(plan: Design, rows: Results) -> list[str]:
     """Name estimates whose intervals leave half of all that is possible open, those of the whole first."""
     ranges = {each.name: each.range for each in plan.inputs.questions}
-    reach = plan.inputs.space.range
-    return [
-        _named(row)
-        for row in sorted(rows, key=lambda row: not row.whole)
-        if row.figures.upper - row.figures.lower > _WIDE * ranges.get(row.of, reach)
-    ]
+    columns = rows.columns
+    reach = np.array([ranges.get(name, 1.0) for name in columns.question])  # a cross-table has shares
+    wide = np.flatnonzero(columns.upper - columns.lower > _WIDE * reach)
+    first = wide[np.argsort(columns.column[wide] != WHOLE, kind="stable")]
+    return names_of(rows.at(first), rows)
 
 
-def _named(row: EstimateRow) -> str:
-    """Name an estimate by its question, its answer and its place, as far as it has them."""
-    figure = " = ".join(filter(None, (row.of, row.answer)))
-    return figure if figure and row.whole else " in ".join(filter(None, (figure, row.place)))
-
-
-def _results(plan: Design, rows: Sequence[EstimateRow], result: Result, language: str) -> Iterator[str]:
+def _results(plan: Design, result: Results, language: str) -> Iterator[str]:
     """Write a table and a chart for every question."""
     texts = {each.name: each.wording(language)[0] for each in plan.inputs.questions}
-    for question, found in groupby(rows, key=lambda row: row.of):
-        every = list(found)
-        yield f"<h3>{text(question)}</h3>" if question else ""
-        yield paragraphs(filter(None, [texts.get(question)]))
-        yield table(estimates_table(every, result))
-        whole = [row for row in every if row.whole]
-        shown = whole if plan.inputs.rows and len(whole) > 1 else every  # of many answers those of the whole
-        of = question if isinstance(result, QuestionnaireEstimation) else result.of
-        yield _chart(shown[:MOST_BARS], of, result.confidence)
+    several = len(plan.inputs.questions) > 1
+    for name in dict.fromkeys(result.columns.question):
+        found = result.question(name)
+        yield f"<h3>{text(name)}</h3>" if several else ""
+        yield paragraphs(filter(None, [texts.get(name)]))
+        yield table(_question_table(found))
+        whole = found.at(found.columns.column == WHOLE)
+        # of many answers those of the whole
+        of = name if several else what_is_estimated(found)
+        yield _chart(whole if len(whole) > 1 else found.shown, of)
 
 
-def _ratios(plan: Design, ratios: Sequence[QuestionnaireEstimation], language: str) -> Iterator[str]:
+def _question_table(found: Results) -> TextTable:
+    """Show all estimates of one question, and explain what would look wrong."""
+    shown = estimates_table(found, SHOWN)
+    notes = [*beyond_in_words(found.shown[:SHOWN]), shown.note, *spread_of_design(found)]
+    return shown._replace(note=" ".join(filter(None, notes)))
+
+
+def _ratios(plan: Design, ratios: Sequence[Results], language: str) -> Iterator[str]:
     """Write a table and a chart for every ratio, and where it is left out."""
     yield paragraphs(
         [
@@ -316,31 +291,22 @@ def _ratios(plan: Design, ratios: Sequence[QuestionnaireEstimation], language: s
         ]
     )
     for each in ratios:
-        yield from _results(plan, list(rows_of(each)), each, language)
+        yield from _results(plan, each, language)
         yield paragraphs(each.notes, kind="caution")
 
 
-def _chart(rows: Sequence[EstimateRow], of: str, confidence: float) -> str:
-    values = [
-        {
-            "group": _line(row, alone=len({each.answer for each in rows}) == 1),
-            "estimate": min(max(row.figures.estimate, row.figures.lower), row.figures.upper),
-            "lower": row.figures.lower,
-            "upper": row.figures.upper,
-        }
-        for row in rows
+def _chart(rows: Results, of: str) -> str:
+    """Draw estimates, those beyond what is possible at the end of their interval."""
+    columns = rows.columns
+    drawn = np.clip(columns.estimate, columns.lower, columns.upper)
+    lines = [
+        {"group": name, "estimate": estimate, "lower": row.lower, "upper": row.upper}
+        for name, row, estimate in zip(names_of(rows, rows), rows, drawn.tolist(), strict=True)
     ]
-    chart = intervals_chart(values, confidence=confidence, of=of)
-    beyond = any(line["estimate"] != row.figures.estimate for line, row in zip(values, rows, strict=True))
+    chart = intervals_chart(lines, confidence=rows.confidence, of=of)
+    beyond = (drawn != columns.estimate).any()
     note = " Estimates beyond what is possible are drawn at the end of their interval." if beyond else ""
-    return figure(chart, f"Estimates of {of} with {100 * confidence:.10g}% intervals.{note}")
-
-
-def _line(row: EstimateRow, *, alone: bool) -> str:
-    """Name a line of a chart: by its answer for the whole, by its place where all have the same answer."""
-    if alone:
-        return row.place
-    return row.answer if row.whole else f"{row.place}: {row.answer}"
+    return figure(chart, f"Estimates of {of} with {interval_in_words(rows)}s.{note}")
 
 
 def _promise(plan: Design, releases: Sequence[_Release]) -> str:
@@ -374,7 +340,7 @@ def _title_of(plan: Design) -> str:
 def _again(
     plan: Design,
     releases: Sequence[_Release],
-    ratios: Sequence[QuestionnaireEstimation],
+    ratios: Sequence[Results],
     asked_for: Mapping[str, str | None],
 ) -> str:
     """List digests, and the command that writes the same report."""
