@@ -12,7 +12,7 @@ import numpy as np
 from dpstrata.allocation.forms import Form, FormItem, Forms, FormsProblem, LevelChoice, TargetsProblem
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.forms import Pricing
-from dpstrata.allocation.questions import importances
+from dpstrata.allocation.rows_on_forms import importances
 from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.survey.forms import FormPlan

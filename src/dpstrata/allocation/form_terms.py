@@ -27,6 +27,7 @@ from dpstrata.privacy.mechanisms.noise import Noise
 
 if TYPE_CHECKING:
     from dpstrata.allocation.terms import Terms
+    from dpstrata.survey.forms import FormPlan
 
 
 class QuestionParts(NamedTuple):
@@ -62,7 +63,7 @@ class FormTerms(ABC):
     shares: FloatArray
     """x of each form: the share of people who get it."""
     fewest: IntArray
-    """Fewest people of a form, by stratum; 0 where nothing requires any."""
+    """Fewest people of a form, by stratum; a single 0 where nothing requires any."""
     noise_power: Literal[1, 2]
     """p: 1 where every answer gets a draw of the noise that depends on n, 2 where tables or sums get one."""
     sds: FloatArray
@@ -73,6 +74,11 @@ class FormTerms(ABC):
     """What noises at the budget that depends on n; with rows, what randomises them."""
     device_epsilon: float | None
     """E of the devices; ``None`` where what they send has a budget that follows from n, or none."""
+
+    @property
+    @abstractmethod
+    def plans(self) -> tuple[FormPlan, ...]:
+        """Which questions are on each form, with how many levels, and what is published of it."""
 
     # --- the term of a stratum ----------------------------------------------------------------
 

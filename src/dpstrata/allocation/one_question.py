@@ -18,11 +18,15 @@ import numpy as np
 from dpstrata.allocation.form_terms import FormTerms, QuestionParts
 from dpstrata.allocation.terms import Terms
 from dpstrata.allocation.turnout import WHOLE, expected_inverse, planning_decay
-from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import point
 from dpstrata.privacy.mechanisms.noise import Noise
+from dpstrata.survey.forms import FormPlan, Table
 from dpstrata.survey.releases.base import Release
+
+_ONE = read_only(np.ones(1))
+_NOBODY = read_only(np.zeros(1, dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,12 +43,15 @@ class OneQuestion(FormTerms):
         What is published, and so what the noise is added to.
     device_epsilon : float, optional
         E of the devices, where they have a budget of their own.
+    name : str
+        What the question is called.
     """
 
     sds: FloatArray
     fitted: Mechanism
     release: Release
     device_epsilon: float | None = None
+    name: str = "answer"
     importances: FloatArray = field(init=False)
     ranges: FloatArray = field(init=False)
     shares: FloatArray = field(init=False)
@@ -54,9 +61,17 @@ class OneQuestion(FormTerms):
 
     def __post_init__(self) -> None:
         for name in ("importances", "ranges", "shares"):
-            object.__setattr__(self, name, np.ones(1))
-        object.__setattr__(self, "fewest", np.broadcast_to(np.int64(0), len(self.sds)))
+            object.__setattr__(self, name, _ONE)
+        object.__setattr__(self, "fewest", _NOBODY)
         object.__setattr__(self, "noise_power", self.release.noise_power)
+
+    @property
+    def plans(self) -> tuple[FormPlan, ...]:
+        """The only form, where answers have levels if they are replaced."""
+        replaced = self.release.noised_at and self.mechanism.replaces
+        levels = (self.mechanism.space.values or 0) if replaced else 0
+        tables = (Table((self.name,), 1.0),) if self.noise_power == 2 else ()
+        return (FormPlan((self.name,), (levels,), 1.0, tables),)
 
     # --- the term of a stratum ----------------------------------------------------------------
 

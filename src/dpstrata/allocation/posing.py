@@ -13,7 +13,7 @@ from dpstrata.allocation.form_terms import FormTerms
 from dpstrata.allocation.minimums import with_default_minimums
 from dpstrata.allocation.one_question import OneQuestion
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.questions import fewest_per_form, rows_on_forms
+from dpstrata.allocation.rows_on_forms import RowsOnForms, fewest_per_form
 from dpstrata.allocation.terms import Terms
 from dpstrata.errors import InfeasibleError, InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
@@ -34,12 +34,13 @@ def forms_in(inputs: Inputs, strata: Strata, factors: FloatArray | None = None) 
     """
     if inputs.rows:
         spreads = inputs.spreads_in(strata)
-        return rows_on_forms(inputs, strata, spreads if factors is None else spreads.scaled(factors))
+        return RowsOnForms.of(inputs, strata, spreads if factors is None else spreads.scaled(factors))
     sds = strata.spreads(inputs.question)
     if factors is not None:
         most = inputs.question.of_kind.largest_sd(inputs.question, strata.sizes)
         sds = np.minimum(sds * factors, np.maximum(most, sds))
-    return OneQuestion(sds, inputs.fitted_mechanism(), inputs.release_form, inputs.device_epsilon)
+    fitted, name = inputs.fitted_mechanism(), inputs.question.name
+    return OneQuestion(sds, fitted, inputs.release_form, inputs.device_epsilon, name)
 
 
 def terms_of(inputs: Inputs, strata: Strata, forms: FormTerms) -> Terms:

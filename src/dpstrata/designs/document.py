@@ -76,7 +76,7 @@ def _as_lists(value: Any) -> Any:
 
 def _questionnaire_parts(plan: Design) -> dict[str, Any]:
     """Write the forms, the precision of every question, and how close the forms come to the best."""
-    if not plan.inputs.rows or plan.forms_bound is None:
+    if plan.forms_bound is None:
         return {}
     proof = asdict(plan.forms_bound)
     return {

@@ -15,7 +15,7 @@ from dpstrata.allocation.variances import figure_noise, question_parts
 from dpstrata.designs.expected import expected_answers
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.privacy.mechanisms.kernels import point, s
-from dpstrata.survey.forms import FormPlan, Table
+from dpstrata.survey.forms import Table
 
 if TYPE_CHECKING:
     from dpstrata.designs.record import Design
@@ -118,17 +118,8 @@ def forms_of(plan: Design) -> tuple[DesignedForm, ...]:
             sample_sizes=read_only(dealt[:, t].copy()),
             tables=form.tables,
         )
-        for t, form in enumerate(plan.inputs.chosen_forms if plan.inputs.rows else [_only_form(plan)])
+        for t, form in enumerate(problem.forms.plans)
     )
-
-
-def _only_form(plan: Design) -> FormPlan:
-    """State the form of a single question; its answers have levels where they are replaced."""
-    inputs, name = plan.inputs, plan.inputs.questions[0].name
-    replaced = bool(inputs.release_form.noised_at) and plan.mechanism.replaces
-    levels = (inputs.space.values or 0) if replaced else 0
-    tables = (Table((name,), 1.0),) if plan.problem.forms.noise_power == 2 else ()
-    return FormPlan((name,), (levels,), 1.0, tables)
 
 
 def _replaced(cells: int, odds: float) -> float:
@@ -150,7 +141,7 @@ def questions_of(plan: Design, sizes: IntArray) -> tuple[DesignedQuestion, ...]:
         problem.terms, sizes.astype(float), finite_population=correct
     )
     split = total if len(questions) == 1 else _with_split_budgets(plan, sizes)
-    expected = expected_answers(plan)
+    expected, whole_target = expected_answers(plan), plan.inputs.targets.variance
     found = []
     for j, question in enumerate(questions):
         unit = float(problem.forms.ranges[j])
@@ -166,17 +157,11 @@ def questions_of(plan: Design, sizes: IntArray) -> tuple[DesignedQuestion, ...]:
                 office=unit**2 * float(office[j]),
                 standard_error_without_privacy=unit * math.sqrt(float(plain[j])),
                 if_split=unit * math.sqrt(float(split[j])),
-                target=_target_in(plan, question),
+                target=target_of(question, z) if whole_target is None else math.sqrt(whole_target),
                 expected=expected[j],
             )
         )
     return tuple(found)
-
-
-def _target_in(plan: Design, question: Question) -> float | None:
-    """Return the standard error that a question is to reach in a design: its own, or that of the survey."""
-    whole = None if plan.inputs.rows else plan.inputs.targets.variance
-    return target_of(question, plan.inputs.z) if whole is None else math.sqrt(whole)
 
 
 def target_of(question: Question, z: float) -> float | None:

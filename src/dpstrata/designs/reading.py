@@ -224,7 +224,7 @@ def _check_prices(bound: BoundPart, problem: Problem, strata: Strata, inputs: In
     needed = 1 if inputs.goal.spends_budget and strata.costs is not None else 0
     if inputs.targets:
         needed += sum(int(np.isfinite(part.limits).sum()) for part in find_partitions(strata, inputs))
-    if inputs.asks_by_question and inputs.rows:
+    if inputs.asks_by_question:
         needed = len(inputs.questions)
     if problem.families:
         needed = len(bound.prices) if len(problem.families) == 1 else 1 + len(strata)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstrata.allocation.questions import importances
+from dpstrata.allocation.rows_on_forms import importances
 from dpstrata.designs.questions import DesignedForm, DesignedQuestion
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError

@@ -10,39 +10,33 @@ import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.numerics.arrays import FloatArray
-from dpstrata.numerics.identity import Same
 from dpstrata.privacy.device import places_of
 from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
+from dpstrata.survey.questionnaires.question import Question
 
 
 def table_entries(plan: Design, t: int, questions: tuple[str, ...]) -> tuple[str, ...]:
-    """Name what a published table of a form has: its combinations, the count of yes, or a sum of levels.
-
-    Once for a table, because every stratum asks for them.
-    """
-    return _entries(Same(plan), t, questions)
-
-
-@lru_cache(maxsize=1024)
-def _entries(same: Same, t: int, questions: tuple[str, ...]) -> tuple[str, ...]:
-    plan: Design
-    (plan,) = same.things  # type: ignore[assignment]
+    """Name what a published table of a form has: its combinations, the count of yes, or a sum of levels."""
     form = plan.forms[t]
-    levels = dict(zip(form.questions, form.levels, strict=True))
     named = {question.name: question for question in plan.inputs.questions}
+    levels = dict(zip(form.questions, form.levels, strict=True))
+    return _entries(tuple(named[name] for name in questions), tuple(levels[name] for name in questions))
+
+
+@lru_cache(maxsize=1024)  # every stratum asks for them
+def _entries(questions: tuple[Question, ...], levels: tuple[int, ...]) -> tuple[str, ...]:
     if len(questions) == 1:
-        question = named[questions[0]]
+        (question,) = questions
         if question.of_kind.averaged:
             return ("sum of levels",)
         if not question.of_kind.cases(question):
             return ("yes",)
-    every = [levels[name] for name in questions]
     return tuple(
         f" {SEPARATOR} ".join(
-            str(named[name].of_kind.answer_at(named[name], place, levels[name]))
-            for name, place in zip(questions, places_of(cell, every), strict=True)
+            str(question.of_kind.answer_at(question, place, number))
+            for question, place, number in zip(questions, places_of(cell, levels), levels, strict=True)
         )
-        for cell in range(math.prod(every))
+        for cell in range(math.prod(levels))
     )
 
 

@@ -20,11 +20,10 @@ from dpstrata.designs.record import Design
 from dpstrata.fielding.intervals.means import Means
 from dpstrata.fielding.intervals.of_design import limits_over_forms
 from dpstrata.fielding.intervals.shares import Reports
-from dpstrata.fielding.questionnaires.rows import odds_in
 from dpstrata.fielding.results.counts import TableCounts
 from dpstrata.fielding.results.figures import Figure
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
-from dpstrata.numerics.identity import Same
+from dpstrata.privacy.device import odds_below
 from dpstrata.privacy.rows import largest_rounding
 from dpstrata.survey.questionnaires.question import Question
 
@@ -99,21 +98,15 @@ def weights_of(parts: Sequence[OnForm]) -> list[FloatArray]:
 
 
 def stretches(plan: Design, t: int) -> FloatArray:
-    """Return r = K/y of a form in every stratum, with the odds that rows were really replaced with.
+    """Return r = K/y of a form in every stratum, with the odds that rows were really replaced with."""
+    device = plan.inputs.device_epsilon
+    budgets = plan.local_epsilons if device is None else np.full(len(plan.strata), device)
+    return plan.forms[t].cells / _odds(budgets.tobytes())
 
-    Once for a form, because every figure asks for them.
-    """
-    return _stretches(Same(plan), t)
 
-
-@lru_cache(maxsize=256)
-def _stretches(same: Same, t: int) -> FloatArray:
-    plan: Design
-    (plan,) = same.things  # type: ignore[assignment]
-    cells = plan.forms[t].cells
-    if plan.inputs.device_epsilon is not None:
-        return read_only(np.full(len(plan.strata), cells / float(odds_in(plan, 0))))
-    return read_only(np.array([cells / float(odds_in(plan, i)) for i in range(len(plan.strata))]))
+@lru_cache(maxsize=16)  # every figure asks for them
+def _odds(budgets: bytes) -> FloatArray:
+    return read_only(np.array([float(odds_below(e)) for e in np.frombuffer(budgets).tolist()]))
 
 
 def share_on(plan: Design, t: int, answers: IntArray, table: TableCounts, place: int) -> OnForm:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from dpstrata.allocation.domains import WHOLE, find_partitions
+from dpstrata.allocation.domains import WHOLE
 from dpstrata.designs.record import Design
 from dpstrata.fielding.intervals.tilt import Groups
 from dpstrata.fielding.neighbours import borrowed_shares, taken_from
 from dpstrata.fielding.published_columns import STRATUM
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
-from dpstrata.numerics.identity import Same
 
 
 class Place(NamedTuple):
@@ -28,23 +26,13 @@ class Place(NamedTuple):
 def reported(plan: Design, stand_ins: IntArray) -> list[tuple[Place, Groups]]:
     """Group strata to what is reported: the whole, the domains and themselves.
 
-    Cells of weighting classes are not reported by themselves. Once for the same strata with answers, because
-    every question asks for them.
+    Cells of weighting classes are not reported by themselves.
     """
-    return _reported(Same(plan), stand_ins.tobytes())
-
-
-@lru_cache(maxsize=8)
-def _reported(same: Same, stand_ins: bytes) -> list[tuple[Place, Groups]]:
-    plan: Design
-    (plan,) = same.things  # type: ignore[assignment]
-    instead = np.frombuffer(stand_ins, dtype=np.int64)
     sizes, names = plan.strata.sizes, plan.strata.names
-    found = find_partitions(plan.strata, plan.inputs)
-    places = [Place(part.column or WHOLE, part.groups, part.codes) for part in found]
+    places = [Place(part.column or WHOLE, part.groups, part.codes) for part in plan.partitions]
     if not plan.inputs.has_classes:
         places.append(Place(STRATUM, names, np.arange(len(names))))
-    return [(place, Groups.by_size(place.codes, len(place.labels), sizes, instead)) for place in places]
+    return [(place, Groups.by_size(place.codes, len(place.labels), sizes, stand_ins)) for place in places]
 
 
 class Groupings(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpstrata.allocation.form_items import forms_problem
 from dpstrata.allocation.forms import Form, Forms, FormsProblem
-from dpstrata.allocation.questions import importances, noise_in_table
+from dpstrata.allocation.rows_on_forms import importances, noise_in_table
 from dpstrata.designs.questions import variance_targets
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.planning.forms.choose import choose_forms
