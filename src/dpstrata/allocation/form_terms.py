@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -56,6 +56,8 @@ class FormTerms(ABC):
 
     __slots__ = ()
 
+    dealt_out: ClassVar[bool]
+    """Whether each person gets one of several forms that were searched, as randomised rows have them."""
     importances: FloatArray
     """w of each question; they add up to 1."""
     ranges: FloatArray

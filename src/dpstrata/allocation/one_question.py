@@ -11,7 +11,7 @@ With m answers the mean of a stratum has the variance
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
@@ -46,6 +46,8 @@ class OneQuestion(FormTerms):
     name : str
         What the question is called.
     """
+
+    dealt_out: ClassVar[bool] = False
 
     sds: FloatArray
     fitted: Mechanism

@@ -81,6 +81,11 @@ class Problem:
         each = "two people" if np.all(self.forms.fewest == 2) else "enough people for two answers"
         return f"{least:,}, {each} on each of {counted(len(self.forms.shares), 'form')} in every stratum"
 
+    @property
+    def planned(self) -> bool:
+        """Whether something else is minimised than comes out: not all answer, or people are dealt forms."""
+        return self.terms.random_answers or self.forms.dealt_out
+
     def _infeasible(self, limit: str, nearest: int) -> InfeasibleError:
         return InfeasibleError(
             f"{option('total')} must be {limit}, got {option('total', self.total, ',')}.",

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -77,6 +77,8 @@ class RowsOnForms(FormTerms):
     dealt_by_shares : bool
         Whether people are dealt to forms by these shares, which targets need, and not for the least variance.
     """
+
+    dealt_out: ClassVar[bool] = True
 
     chosen: tuple[FormPlan, ...]
     fitted: Mechanism

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dpstrata.survey.option_models import model_of
 from dpstrata.survey.options import LARGEST_TOTAL, RECORDED
+from dpstrata.survey.questionnaires.question import Kind
 
 Count = Annotated[int, Field(ge=1, le=LARGEST_TOTAL)]
 Real = Annotated[float, Field(allow_inf_nan=False)]
@@ -29,7 +30,7 @@ class QuestionPart(_Part):
     """One question."""
 
     name: str
-    kind: Literal["yes_no", "category", "scale", "number"]
+    kind: Kind
     lower: Real | None = None
     upper: Real | None = None
     step: Real | None = None

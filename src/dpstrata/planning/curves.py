@@ -155,8 +155,7 @@ def _ask(inputs: Inputs, **goal: Any) -> Inputs:
     """
     domains = () if inputs.release_form.noised_once else ("domains",)
     none = dict.fromkeys((*GOAL_OPTIONS, "expected_mean", *domains))
-    if inputs.rows:
-        none["questions"] = inputs.questions.without_targets()
+    none["questions"] = inputs.questions.without_targets()
     asked = {**none, **goal}
     if all(getattr(inputs, name) == value for name, value in asked.items()):
         return inputs

@@ -242,7 +242,7 @@ class _Search:
     def _needs_more(self, plan: Design) -> bool:
         """Whether it is proven that no design reaches the precision with as many people as are allowed."""
         proof = plan.certificate
-        if plan.problem.terms.random_answers or plan.inputs.rows:
+        if plan.problem.planned:
             return False  # a bound is minimised, or forms were searched
         if not isinstance(proof, Bound) or proof.optimal:
             return True

@@ -111,12 +111,21 @@ class Inputs(Options):
         return f"mean of answers {self.clipping}" if self.clip else "mean"
 
     @property
+    def measure(self) -> str:
+        """What the precision of a design is called."""
+        if self.objective != "mean":
+            return "objective"
+        return "typical standard error" if self.rows else "standard error"
+
+    @property
     def precision_in_words(self) -> tuple[str, str]:
         """What the standard error of a design is called, and what it is that of.
 
         That of categories is the root of half the sum of the variances of their shares, which the standard
         error of no share exceeds.
         """
+        if self.rows:
+            return "a typical standard error, in units of a question's range, of", "all questions"
         if self.space.numbers:
             return "a standard error of", f"the population {self.mean_in_words}"
         return "a standard error of at most", self.question.of_kind.estimated

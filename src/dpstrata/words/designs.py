@@ -158,8 +158,6 @@ def domain_table(plan: Design) -> TextTable:
 
 def comparison_table(plan: Design) -> TextTable:
     """Set the design beside Neyman, proportional and equal allocation."""
-    mean = plan.inputs.objective == "mean"
-    measure = "typical standard error" if plan.inputs.rows else "standard error" if mean else "objective"
     compared = plan.compare()
     planned = _differs_from_planned(compared)
     rows = [
@@ -178,7 +176,12 @@ def comparison_table(plan: Design) -> TextTable:
         "Other allocations under the same privacy",
         (
             *("allocation", "sample sizes", *(("people",) if plan.strata.costs_differ else ())),
-            *(measure, "without privacy", "planned variance" if planned else "variance", "variance ratio"),
+            *(
+                plan.inputs.measure,
+                "without privacy",
+                "planned variance" if planned else "variance",
+                "variance ratio",
+            ),
             *(("cost",) if plan.cost is not None else ()),
         ),
         rows,
@@ -320,11 +323,9 @@ def if_some_answer_in_words(plan: Design) -> str | None:
     if precision is None:
         return None
     everyone = plan.total == plan.strata.population
-    what, value = "standard error", figure(precision)
+    what, value = plan.inputs.measure, figure(precision)
     if plan.inputs.rows:
-        what, value = "typical standard error", f"{as_percent(precision)} of a question's range"
-    elif plan.standard_error is None:
-        what = "objective"
+        value = f"{as_percent(precision)} of a question's range"
     advice = "" if everyone else f" Plan for that with {option('response_rate')}{_why_larger(plan, what)}."
     return Sentence(
         f"The precision assumes that everyone{'' if everyone else ' invited'} answers; if {SOME:.0%} did, "

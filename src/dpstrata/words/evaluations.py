@@ -52,11 +52,7 @@ def evaluation_sentences(scored: Evaluation) -> list[str]:
     name = error if scored.standard_error is not None else "an objective of"
     given = scored.variance if scored.standard_error is None else scored.standard_error
     best = scored.best.precision
-    problem = scored.best.problem
-    if scored.best.inputs.rows:
-        name = "a typical standard error, in units of a question's range,"
-    # where people are dealt forms, or not all answer, something else is minimised than comes out
-    measure = "planned variance" if problem.terms.random_answers or scored.best.inputs.rows else "variance"
+    measure = "planned variance" if scored.best.problem.planned else "variance"
     return [
         f"Your allocation has {name} {figure(given)}; the best one {_as_large(scored)} has "
         f"{figure(best)}. Its {measure} is {_beside_the_best(scored.ratio)}.",

@@ -28,10 +28,8 @@ def release_table(compared: ReleaseComparison) -> TextTable:
 
 def _precision(compared: ReleaseComparison) -> str:
     """Say what the precision of a design is measured by."""
-    plans = [each.design for each in compared.options if each.design is not None]
-    if not all(plan.standard_error is not None for plan in plans):
-        return "objective"
-    return "typical standard error" if any(plan.inputs.rows for plan in plans) else "standard error"
+    made = (each.design for each in compared.options if each.design is not None)
+    return next((plan.inputs.measure for plan in made), "standard error")
 
 
 def _row(each: ReleaseOption) -> tuple[str, ...]:

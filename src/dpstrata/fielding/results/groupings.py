@@ -29,8 +29,7 @@ def reported(plan: Design, stand_ins: IntArray) -> list[tuple[Place, Groups]]:
     Cells of weighting classes are not reported by themselves.
     """
     sizes, names = plan.strata.sizes, plan.strata.names
-    found = plan.partitions
-    places = [Place(part.column or WHOLE, part.groups, part.codes) for part in found]
+    places = [Place(part.column or WHOLE, part.groups, part.codes) for part in plan.partitions]
     if not plan.inputs.has_classes:
         places.append(Place(STRATUM, names, np.arange(len(names))))
     return [(place, Groups.by_size(place.codes, len(place.labels), sizes, stand_ins)) for place in places]

@@ -101,12 +101,13 @@ def allocation_table(plan: Design) -> TextTable:
     rates = plan.strata.response_rates
     optional = [name for name in _OPTIONAL if name in columns]
     neyman = next(row.sample_sizes for row in plan.compare() if row.design == "neyman")
+    of_strata = not plan.inputs.rows  # that of several questions is told with them
     rows: list[tuple[str, ...]] = [
         (
             plan.strata.name(i),
-            *(() if plan.inputs.rows else (plan.strata.sd_source(i).replace("_", " "),)),
+            *((plan.strata.sd_source(i).replace("_", " "),) if of_strata else ()),
             f"{plan.strata.sizes[i]:,}",
-            *(() if plan.inputs.rows else (figure(plan.sds[i]),)),
+            *((figure(plan.sds[i]),) if of_strata else ()),
             *(f"{columns[name][i]:,.10g}" for name in optional),
             *(() if rates is None else (f"{rates[i]:.4g}",)),
             f"{plan.sample_sizes[i]:,}",
@@ -117,16 +118,16 @@ def allocation_table(plan: Design) -> TextTable:
     ]
     blank = [""] * (len(optional) + (rates is not None))
     shares = f"{plan.total:,}", f"{plan.total / plan.strata.population:.3%}", f"{int(neyman.sum()):,}"
-    spread: tuple[str, ...] = () if plan.inputs.rows else ("",)
+    spread = ("",) * of_strata
     rows.append(("all", *spread, f"{plan.strata.population:,}", *spread, *blank, *shares))
-    known = ("stratum", "people") if plan.inputs.rows else ("stratum", "sd from", "people", "sd")
+    known = ("stratum", "sd from", "people", "sd") if of_strata else ("stratum", "people")
     header = (*known, *optional, *(() if rates is None else ("response rate",)))
     return TextTable(
         "The strata, and the people invited in each",
         (*header, "invited", "sampling rate", "Neyman"),
         rows,
         _left_out(plan),
-        columns_of_text=1 if plan.inputs.rows else 2,
+        columns_of_text=1 + of_strata,
     )
 
 
