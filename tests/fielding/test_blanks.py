@@ -3,9 +3,11 @@
 import csv
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import dpstrata as dps
+from commands import run
 from dpstrata.fielding.estimate import estimate
 from dpstrata.fielding.publish import privatize, publish
 from surveys import QUESTIONS, answered, survey, write
@@ -27,6 +29,11 @@ WITH_BLANKS = dps.Questionnaire(
         )
     ]
 )
+
+
+def read_rows_of(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def left_blank(person):
@@ -96,6 +103,27 @@ def test_devices_take_a_missing_answer_for_a_blank():
         assert dps.randomize(plan, "a", given).answers == {"ill": "no answer", "drinks": "yes"}
     with pytest.raises(dps.InputError, match="question 'drinks': the answer must be yes or no"):
         dps.randomize(plan, "a", {"ill": "no"})
+
+
+def test_a_blank_is_an_answer_to_a_single_question_too(tmp_path):
+    """On a device, on a line of the command and in a file; noise is next to impossible at this budget."""
+    home = dps.Question("home", "category", categories=["rent", "own"])
+    plan = dps.design(dps.Strata([500], names=["a"]), questions=home, epsilon=90, total=50)
+    for given in ("", None, {}, {"home": " "}):
+        assert dps.randomize(plan, "a", given).answers == {"home": "no answer"}
+    people = pa.table({"id": range(500), "town": ["a"] * 500})
+    frame = dps.open_frame(people, id="id", stratum="town")
+    plan.save(tmp_path / "design.json")
+    files = {"sample": tmp_path / "sample.csv", "key_file": tmp_path / "draw.key"}
+    dps.draw(tmp_path / "design.json", frame, out=files["sample"], key_file=files["key_file"])
+    rows = [{**row, "home": ("", "Rent")[i % 2]} for i, row in enumerate(read_rows_of(files["sample"]))]
+    write(tmp_path / "answers.csv", rows)
+    done = privatize(tmp_path / "design.json", tmp_path / "answers.csv", **files, out=tmp_path / "out.csv")
+    assert (done.answers, done.blank) == (50, 0)
+    noised = [row["home"] for row in read_rows_of(tmp_path / "out.csv")]
+    assert (noised.count("no answer"), noised.count("rent")) == (25, 25)
+    one = run(tmp_path, "privatize", "design.json", "--stratum-value", "a", input="\nown\n")
+    assert one.stdout.split("\n") == ["no answer", "own", ""]
 
 
 def test_what_is_known_of_blanks_makes_a_design_more_precise():

@@ -9,9 +9,9 @@ import pytest
 import dpstrata as dps
 from commands import run
 from dpstrata.fielding.covariances.covariance import MOST, Covariance
+from dpstrata.fielding.form_tables import office_budgets, sensitivity, table_entries, table_label
 from dpstrata.fielding.intervals.of_design import PartLimits
 from dpstrata.fielding.intervals.tilt import Limits
-from dpstrata.fielding.questionnaires.counts import office_budgets, sensitivity, table_entries, table_label
 from dpstrata.fielding.results import reader_of
 from dpstrata.fielding.results.means import estimate_from_figures
 from dpstrata.fielding.results.noised_names import estimate_shares

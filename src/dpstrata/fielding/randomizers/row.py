@@ -16,14 +16,14 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.answer_files import read_position
 from dpstrata.fielding.draw import FORM
-from dpstrata.fielding.published_columns import COUNT, ENTRY, TABLE, VALUE
-from dpstrata.fielding.questionnaires.counts import (
+from dpstrata.fielding.form_tables import (
     counts_of_cells,
     office_budgets,
     sensitivity,
     table_entries,
     table_label,
 )
+from dpstrata.fielding.published_columns import COUNT, ENTRY, TABLE, VALUE
 from dpstrata.fielding.randomizers.randomizer import Randomizer
 from dpstrata.files.cells import text_of
 from dpstrata.files.tables import Table

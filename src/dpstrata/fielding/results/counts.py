@@ -10,8 +10,8 @@ import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
+from dpstrata.fielding.form_tables import office_budgets, sensitivity, table_entries, table_label
 from dpstrata.fielding.grid_noise import places
-from dpstrata.fielding.questionnaires.counts import office_budgets, sensitivity, table_entries, table_label
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.kernels import point, s
 

@@ -1,4 +1,4 @@
-"""What was published of a questionnaire, as counts: by stratum and form, and by table."""
+"""The tables that are published of a form: their entries, their counts, and how far one person moves them."""
 
 from __future__ import annotations
 
