@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dpstrata.fielding.frames.base import Frame
     from dpstrata.fielding.publish import privatize, publish
     from dpstrata.fielding.randomize import randomize
-    from dpstrata.fielding.results.noised_numbers import estimate_means
+    from dpstrata.fielding.results.microdata import estimate_means
     from dpstrata.fielding.results.results import Results
     from dpstrata.fielding.sample import draw_sample
     from dpstrata.pilots.pilot import main_design, pilot
@@ -103,7 +103,7 @@ _HOMES = {
     "draw": "fielding.draw",
     "draw_sample": "fielding.sample",
     "estimate": "fielding.estimate",
-    "estimate_means": "fielding.results.noised_numbers",
+    "estimate_means": "fielding.results.microdata",
     "evaluate": "planning.evaluate",
     "find_published": "present.report.results",
     "frame_strata": "fielding.frames",

@@ -17,8 +17,8 @@ from dpstrata.fielding.collected import read_collected
 from dpstrata.fielding.draw import draw
 from dpstrata.fielding.frames import open_frame
 from dpstrata.fielding.results import reader_of
-from dpstrata.fielding.results.noised_names import estimate_shares
-from dpstrata.fielding.results.noised_numbers import estimate_means
+from dpstrata.fielding.results.categories import estimate_shares
+from dpstrata.fielding.results.microdata import estimate_means
 from dpstrata.fielding.sample import ReportKey, draw_sample
 from dpstrata.words.estimates import FEW, FLOORED, ONLY_ONE
 from extent import few, may_cover, mean_limit, variance_limits

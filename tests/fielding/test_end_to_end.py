@@ -13,7 +13,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.fielding.frames import frame_strata, open_frame
-from dpstrata.fielding.results.noised_numbers import estimate_means
+from dpstrata.fielding.results.microdata import estimate_means
 from dpstrata.fielding.sample import draw_sample
 from dpstrata.privacy.mechanisms.registry import MECHANISMS, mechanism_class
 from dpstrata.words.estimates import FLOORED, ONLY_ONE

@@ -10,10 +10,10 @@ from dpstrata.fielding.figure_grid import figure_grids, report_steps
 from dpstrata.fielding.releases.mean import MeanFielding
 from dpstrata.fielding.releases.sums import SumsFielding
 from dpstrata.fielding.results import reader_of
+from dpstrata.fielding.results.categories import estimate_shares
 from dpstrata.fielding.results.counts import count_rows
 from dpstrata.fielding.results.forms import estimate_questions
-from dpstrata.fielding.results.noised_names import estimate_shares
-from dpstrata.fielding.results.noised_numbers import Moments, estimate_from_moments
+from dpstrata.fielding.results.microdata import Moments, estimate_from_moments
 from extent import few
 from surveys import collected_of
 

@@ -11,7 +11,7 @@ from scipy import stats
 
 import dpstrata as dps
 from dpstrata.fielding.response import central_losses, check_response, fewest_willing, planned_shares
-from dpstrata.fielding.results.noised_numbers import estimate_means
+from dpstrata.fielding.results.microdata import estimate_means
 
 NAMES = ["a", "b", "c", "d"]
 

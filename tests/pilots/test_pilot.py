@@ -20,7 +20,7 @@ from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.keys import survey_key
 from dpstrata.fielding.ledger import loss_of_repeats
 from dpstrata.fielding.publish import privatize
-from dpstrata.fielding.results.noised_numbers import estimate_means
+from dpstrata.fielding.results.microdata import estimate_means
 from dpstrata.fielding.sample import draw_sample
 from dpstrata.pilots.pilot import pilot_weight
 from dpstrata.words.estimates import FLOORED

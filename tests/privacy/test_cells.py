@@ -13,7 +13,7 @@ import dpstrata as dps
 from dpstrata.errors import InputError
 from dpstrata.fielding.grid_noise import noise_at
 from dpstrata.fielding.randomizers.noise import steps_of_reports
-from dpstrata.fielding.results.noised_numbers import estimate_means
+from dpstrata.fielding.results.microdata import estimate_means
 from dpstrata.pilots.spreads import noised_moments
 from dpstrata.privacy.mechanisms.cells import FEWEST, MOST, CellsNoise
 from dpstrata.privacy.mechanisms.registry import get_mechanism

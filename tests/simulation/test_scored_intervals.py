@@ -5,7 +5,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.fielding.results import reader_of
-from dpstrata.fielding.results.means import estimate_from_figures, limits_of_means_in_surveys
+from dpstrata.fielding.results.mean import estimate_from_figures, limits_of_means_in_surveys
 from dpstrata.fielding.results.reader import Surveys
 from dpstrata.fielding.results.sums import estimate_from_means
 

@@ -15,7 +15,6 @@ import dpstrata as dps
 from dpstrata.allocation.turnout import expected_inverse
 from dpstrata.allocation.variances import stratum_variances
 from dpstrata.errors import Sentence
-from dpstrata.fielding.results import READERS
 from dpstrata.present.report.tables import noise_in_words, noise_table, options_table
 from dpstrata.survey import releases
 from dpstrata.survey.releases import OPTION, RELEASES, ReleaseName, kind_of
@@ -39,17 +38,17 @@ def forgotten(name: str) -> list[str]:
     if offers and kind.suggestion is Release.suggestion:
         missing.append(f"{kind.__name__}.suggestion")
     module, title = RELEASES[name][0].split(".")
-    try:
-        getattr(import_module(f"dpstrata.fielding.releases.{module}"), f"{title}Fielding")
-    except (ImportError, AttributeError):
-        missing.append(f"{title}Fielding in fielding/releases/{module}.py")
+    for room, kind_of_it in (("releases", "Fielding"), ("results", "Reader")):
+        try:
+            getattr(import_module(f"dpstrata.fielding.{room}.{module}"), f"{title}{kind_of_it}")
+        except (ImportError, AttributeError):
+            missing.append(f"{title}{kind_of_it} in fielding/{room}/{module}.py")
     missing += [
         f"{name!r} in {place}"
         for place, known in (
             ("ReleaseName", get_args(ReleaseName)),
             ("the docstring of design", dps.design.__doc__ or ""),
             ("docs/reference/options.md", OPTIONS_PAGE.read_text()),
-            ("READERS of fielding/results/__init__.py", READERS),
             ("RELEASED of tests/problems.py", RELEASED),
         )
         if name not in known
@@ -77,10 +76,11 @@ def test_what_was_forgotten_is_named(monkeypatch):
             "Half.shows_spread",
             "Half.name = 'half'",
             "HalfFielding in fielding/releases/half.py",
+            "HalfReader in fielding/results/half.py",
         ),
         *(f"Half.{word}" for word in ("who_noises", "noise_goes_to", "assumption")),
         *(f"Half.{word}" for word in ("noise_sd_of", "published", "published_one", "to_know")),
-        *("in ReleaseName", "docstring of design", "options.md", "READERS", "RELEASED"),
+        *("in ReleaseName", "docstring of design", "options.md", "RELEASED"),
     ):
         assert what in named
     assert "Half.in_title" not in named  # it has a default

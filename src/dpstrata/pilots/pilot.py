@@ -19,7 +19,7 @@ from dpstrata.designs.record import Design
 from dpstrata.designs.waves import Waves, what_is_left
 from dpstrata.errors import InfeasibleError, InputError, NotAvailableError, option
 from dpstrata.fielding.response import check_response
-from dpstrata.fielding.results.noised_numbers import estimate_means
+from dpstrata.fielding.results.microdata import estimate_means
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.pilots.spreads import noised_moments, pilot_spreads
 from dpstrata.planning.best import design_as_asked

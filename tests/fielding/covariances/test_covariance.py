@@ -13,9 +13,9 @@ from dpstrata.fielding.form_tables import office_budgets, sensitivity, table_ent
 from dpstrata.fielding.intervals.of_design import PartLimits
 from dpstrata.fielding.intervals.tilt import Limits
 from dpstrata.fielding.results import reader_of
-from dpstrata.fielding.results.means import estimate_from_figures
-from dpstrata.fielding.results.noised_names import estimate_shares
-from dpstrata.fielding.results.noised_numbers import estimate_means
+from dpstrata.fielding.results.categories import estimate_shares
+from dpstrata.fielding.results.mean import estimate_from_figures
+from dpstrata.fielding.results.microdata import estimate_means
 from dpstrata.fielding.results.sums import estimate_from_means
 from extent import few
 

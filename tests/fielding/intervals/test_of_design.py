@@ -12,9 +12,9 @@ from dpstrata.fielding.intervals.means import Means
 from dpstrata.fielding.intervals.of_design import PartLimits
 from dpstrata.fielding.intervals.shares import Reports, share_limits
 from dpstrata.fielding.intervals.tilt import Groups
+from dpstrata.fielding.results.categories import estimate_shares
 from dpstrata.fielding.results.counts import FormCounts, TableCounts, published_counts
 from dpstrata.fielding.results.forms import estimate_questions
-from dpstrata.fielding.results.noised_names import estimate_shares
 from dpstrata.fielding.results.sums import estimate_from_means
 
 N = np.array([2000, 1500, 2500])

@@ -10,7 +10,7 @@ from scipy.stats import norm
 import dpstrata as dps
 from dpstrata.fielding.intervals.single_mean import StatedStrata, single_mean_limits
 from dpstrata.fielding.intervals.tilt import Groups
-from dpstrata.fielding.results.means import estimate_from_figures, limits_of_means_in_surveys
+from dpstrata.fielding.results.mean import estimate_from_figures, limits_of_means_in_surveys
 
 SETTINGS = {
     "one of ten": ([2000] * 10, [0.5] + [0.0] * 9, 400, {"epsilon": 3}),

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class NoisedNumbersReader(Reader):
+class MicrodataReader(Reader):
     """Take the noise off the spread of noised answers."""
 
     def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:

@@ -22,7 +22,7 @@ from dpstrata.fielding.grid_noise import places
 from dpstrata.fielding.intervals.of_design import limits_of_shares
 from dpstrata.fielding.results.combining import combine
 from dpstrata.fielding.results.figures import QuestionFigures, doubts_about
-from dpstrata.fielding.results.noised_numbers import Moments, figure_from, is_floored, require_counts
+from dpstrata.fielding.results.microdata import Moments, figure_from, is_floored, require_counts
 from dpstrata.fielding.results.reader import Reader
 from dpstrata.fielding.results.results import Results
 from dpstrata.files.tables import Table
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class NoisedNamesReader(Reader):
+class CategoriesReader(Reader):
     """Estimate the share of each category from noised names."""
 
     def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:

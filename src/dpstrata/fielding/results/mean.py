@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class MeansReader(Reader):
+class MeanReader(Reader):
     """Estimate from noised means of the population or of domains."""
 
     def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
