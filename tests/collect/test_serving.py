@@ -82,9 +82,9 @@ def test_a_survey_from_the_invitation_to_the_estimates(tmp_path, database):
         assert server.look(links[person]) == {"state": "used"}
     shown = run("estimate", made.design, tmp_path / "results.csv", "--json")
     found = {
-        (row["question"], row["answer"]): row
+        (row["question"], row["level"]): row
         for row in json.loads(shown)["estimates"]
-        if row["group"] == "all"
+        if row["column"] == "all"
     }
     for question in ("smokes", "home"):  # which is 1; half of it is ten standard errors away
         assert abs(found[question, ANSWERS[question]]["estimate"] - 1) < 0.5
