@@ -401,10 +401,10 @@ class NotAvailableError(DpstrataError, NotImplementedError):
     --------
     >>> import dpstrata as dps
     >>> strata = dps.Strata([700, 900])
-    >>> dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=90, pilot_total=20, answers="a|b|c")
+    >>> dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=90, pilot_total=20, questions="a|b|c")
     Traceback (most recent call last):
         ...
-    dpstrata.errors.NotAvailableError: a pilot supports numbers only, got 3 categories of answers.
+    dpstrata.errors.NotAvailableError: a pilot supports numbers only, got 3 categories of questions.
     """
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import dpstrata as dps
 from commands import run
-from dpstrata.present.report.tables import noise_in_words
+from dpstrata.present.report.tables import noise_in_words, options_table
 from dpstrata.words.proofs import proof_in_words
 from report_reader import Reader, require_closed
 
@@ -287,3 +287,11 @@ def test_where_everyone_is_asked_nothing_is_compared():
         assert (sentence in page) == (sentence in repr(plan)) == alone
         assert ("Other allocations" not in page) == ("Other allocations" not in repr(plan)) == alone
         assert ("beside Neyman" not in page) == alone
+
+
+def test_what_was_asked_for_shows_each_answer_once():
+    asked = dps.Question("hours", "scale", lower=0, upper=5)
+    plan = dps.design(dps.Strata([900, 700]), epsilon=1, total=200, questions=asked)
+    shown = dict(options_table(plan).rows)
+    assert shown["answers"] == "0 to 5"
+    assert "questions" not in shown

@@ -39,7 +39,7 @@ _IN_WORDS = {
     *(
         "mechanism",
         OPTION,
-        "answers",
+        "questions",
         "clip",
         "objective",
         "local_epsilon_cap",
