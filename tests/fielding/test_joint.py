@@ -78,7 +78,7 @@ def entry_of(people, *, shares=()):
         spent=Spent(epsilon=1.0),
         people=tuple(sorted(keyed_digest(KEY, person) for person in people)),
         recognition=commitment(KEY),
-        question="q",
+        questions=("q",),
         shares=shares,
     )
 
