@@ -137,7 +137,7 @@ def fielded(folder):
     (folder / "strata.csv").write_text("stratum,size,sd\nnorth,60,0.3\nsouth,30,0.2\n")
     (folder / "other.csv").write_text("stratum,size,sd\nnorth,60,0.3\nsouth,30,0.1\n")
     (folder / "ledger.json").write_text(
-        json.dumps({"format": "dpstrata.ledger", "version": 3, "entries": []})
+        json.dumps({"format": "dpstrata.ledger", "version": 4, "entries": []})
     )
     return plan
 

@@ -127,7 +127,7 @@ def test_who_leaves_the_answer_blank_is_somebody_who_did_not_answer(fielded):
     assert not (folder / "ledger.json").exists()
     left = release(folder, answers=blanks, accept_response=True)
     entry = json.loads((folder / "ledger.json").read_text())["entries"][0]
-    (folder / "ledger.json").write_text('{"format": "dpstrata.ledger", "version": 3, "entries": []}')
+    (folder / "ledger.json").write_text('{"format": "dpstrata.ledger", "version": 4, "entries": []}')
     without = release(folder, answers=few, out="without.csv", accept_response=True)
     same = json.loads((folder / "ledger.json").read_text())["entries"][0]
     assert (left.answers, left.blank, without.blank) == (31, 9, 0)

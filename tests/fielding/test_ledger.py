@@ -100,11 +100,11 @@ def test_a_refused_further_sample_says_all_that_was_spent(fielded):
 
 def test_a_ledger_that_is_none_is_refused_and_kept(fielded):
     folder, _ = fielded
-    none, other = "is not a ledger of dpstrata", "must be a ledger of version 3, got version 2"
+    none, other = "is not a ledger of dpstrata", "must be a ledger of version 4, got version 2"
     for text, words in (
         ("{}", none),
         ("nonsense", none),
-        ('{"format": "dpstrata.ledger", "version": 3, "entries": [{"people": 3}]}', none),
+        ('{"format": "dpstrata.ledger", "version": 4, "entries": [{"people": 3}]}', none),
         ('{"format": "dpstrata.ledger", "version": 2, "entries": []}', other),
     ):
         (folder / "ledger.json").write_text(text)

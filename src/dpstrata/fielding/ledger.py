@@ -31,7 +31,7 @@ from dpstrata.privacy.promises import Spent
 from dpstrata.words.results import altered_in_words
 
 FORMAT = "dpstrata.ledger"
-VERSION = 3
+VERSION = 4
 _MOST = 1e9  # of any loss; far beyond what protects
 _MOST_ROUNDS = 1000  # of one sample; the loss of each further one is found from all before
 
