@@ -25,19 +25,12 @@ import numpy as np
 from dpstrata.allocation.figures import Family
 from dpstrata.allocation.neighbours import nearest_with_answers
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.terms import Terms
 from dpstrata.numerics.arrays import ALL, FloatArray, IntArray, Rows, blocks, read_only
-from dpstrata.privacy.mechanisms.noise import NoiseSum
 
 # Rounding of a room, with a margin: a strength is taken down by it, so that the promise is never exceeded.
 _SAFE = 1.0 - 2.0**-48
 _MOST_STEPS = 100
 _TIGHT = 1e-9  # room that is left, relative, where strengths cannot rise
-
-
-def without_noise(terms: Terms) -> Terms:
-    """Return the terms of the sampling variance alone, with what devices add to every answer."""
-    return replace(terms, noise=NoiseSum(()), cap=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +40,7 @@ class NoisedOnce:
     Parameters
     ----------
     problem : Problem
-        Terms without noise (:func:`without_noise`), bounds and total.
+        Terms without noise, bounds and total.
     families : tuple of Family
         The figures.
     """

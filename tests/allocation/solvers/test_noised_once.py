@@ -13,12 +13,13 @@ from scipy.optimize import minimize
 
 import dpstrata as dps
 from dpstrata.allocation.figures import Family, families_of
-from dpstrata.allocation.noised_once import NoisedOnce, without_noise
+from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.proof.noised_once import certify_noised_once
 from dpstrata.allocation.solvers.candidates import every_composition
 from dpstrata.allocation.solvers.noised_once.solve import solve_noised_once
 from dpstrata.errors import InputError
 from dpstrata.files.tables import read_table
+from dpstrata.privacy.mechanisms.noise import NoiseSum
 from dpstrata.privacy.mechanisms.registry import get_mechanism
 from extent import crossed, few
 from problems import PAPER_SDS, PAPER_SIZES, answers_of, make_problem
@@ -27,7 +28,7 @@ from problems import PAPER_SDS, PAPER_SIZES, answers_of, make_problem
 def noised_once(sizes: Any, sds: Any, *codes: Any, **options: Any) -> NoisedOnce:
     """Figures of the groups that each of ``codes`` makes; of the population without any."""
     problem = make_problem(sizes, sds, **options)
-    problem = replace(problem, terms=without_noise(problem.terms))
+    problem = replace(problem, terms=replace(problem.terms, noise=NoiseSum(()), cap=None))
     N = problem.terms.sizes
     families = []
     for each in codes:
@@ -67,7 +68,7 @@ def random_noised_once(rng: np.random.Generator, *, groups: bool) -> NoisedOnce:
         answer_range=float(rng.choice([1.0, 0.3, 100.0])),
         response_rates=None if np.all(rates == 1.0) else rates,
     )
-    problem = replace(problem, terms=without_noise(problem.terms))
+    problem = replace(problem, terms=replace(problem.terms, noise=NoiseSum(()), cap=None))
     if not groups:
         return NoisedOnce(problem, families_of(problem.terms, ()))
     codes = np.unique(rng.integers(0, 3, k), return_inverse=True)[1].astype(np.int64)
