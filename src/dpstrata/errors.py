@@ -404,7 +404,7 @@ class NotAvailableError(DpstrataError, NotImplementedError):
     >>> dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=90, pilot_total=20, questions="a|b|c")
     Traceback (most recent call last):
         ...
-    dpstrata.errors.NotAvailableError: a pilot supports numbers only, got 3 categories of questions.
+    dpstrata.errors.NotAvailableError: a pilot supports numbers only, got 3 categories.
     """
 
 

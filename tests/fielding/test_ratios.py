@@ -131,7 +131,7 @@ def test_what_is_no_figure_is_refused(made, figure, words):
     result = made[2]
     with pytest.raises(dps.InputError, match=words):
         result.ratio(figure, ("trust", "mean"))
-    with pytest.raises(dps.InputError, match="several questions, got none here"):
+    with pytest.raises(dps.InputError, match="rows of answers, got answers noised one by one"):
         result.ratio(("smokes", "yes"), ("trust", "mean")).ratio(("smokes", "yes"), ("trust", "mean"))
 
 

@@ -38,6 +38,9 @@ def read_noised(table: Table, stratum: str, answer: str) -> tuple[list[str], lis
 def read_noised_names(table: Table, stratum: str, answer: str) -> tuple[list[str], list[str]]:
     """Read noised answers that are names, and the stratum of each."""
     names, strata = read_people(table, answer, (stratum,))
+    empty = [row for row, name in enumerate(names) if not name]
+    if empty:  # a blank that someone gave has a name
+        raise InputError(f"{table.source}: column {answer!r}, {table.places(empty)}: no noised answer.")
     return strata, names
 
 

@@ -9,7 +9,10 @@ _ERROR = re.compile(r"#[¡¿]?[^\W\d_]+(/0)?[!?]|#[^\W\d_]/[^\W\d_]|#NV|Err:\d{3
 
 def text_of(cell: Any) -> str:
     """Read a cell as text: nothing is empty, and a number made of a name loses its '.0'."""
-    if cell is None or cell != cell:
+    try:
+        if cell is None or cell != cell:
+            return ""
+    except TypeError:  # the NA of pandas is neither equal to anything nor not
         return ""
     if isinstance(cell, bool):
         return str(cell).lower()

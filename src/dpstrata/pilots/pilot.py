@@ -92,9 +92,7 @@ def pilot(
     if both.rows:
         raise NotAvailableError("a pilot supports one question only, randomised by itself.")
     if not both.space.numbers:
-        raise NotAvailableError(
-            f"a pilot supports numbers only, got {both.space.described} of {option('questions')}."
-        )
+        raise NotAvailableError(f"a pilot supports numbers only, got {both.space.described}.")
     in_all = both.promise.central_epsilon
     if isinstance(pilot_epsilon, int | float) and not 0 < pilot_epsilon < in_all:
         below = f"be above 0 and below {option('epsilon', in_all, 'g')}"

@@ -136,10 +136,10 @@ def compare_releases(plan: Design, *, device_epsilon: float | None = None) -> Re
 
 def _added_up(plan: Design, device_epsilon: float | None) -> list[ReleaseOption]:
     """Publish sums, or one number where that supports what is asked."""
-    found = [_with(plan, "sums", device_epsilon)]
-    if not plan.inputs.rows:
+    found = []
+    for release in ("sums",) if plan.inputs.rows else ("sums", "mean"):
         with suppress(NotAvailableError):
-            found.append(_with(plan, "mean", device_epsilon))
+            found.append(_with(plan, release, device_epsilon))
     return found
 
 
@@ -149,7 +149,7 @@ def _with(plan: Design, release: str, device_epsilon: float | None) -> ReleaseOp
     if plan.inputs.rows:
         if all(getattr(plan.inputs, name) == value for name, value in given.items()):
             return ReleaseOption(release, device_epsilon, plan)
-        given["forms"] = "auto"  # those that suit the other release
+        given |= {"forms": "auto", "mechanism": BEST}  # those that suit the other release
     inputs: Inputs = replace(plan.inputs, **{**kind_of(release).leaves_out, **given})
     keep = plan.choice is None and inputs.release_form.misfit(plan.mechanism) is None
     try:

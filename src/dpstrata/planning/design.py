@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from dpstrata.designs.record import Design
@@ -12,7 +13,8 @@ from dpstrata.planning.best import design_as_asked
 from dpstrata.survey.goals import has_cv
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import OF_STRATA, OPTIONS, Objective
-from dpstrata.survey.questionnaires.in_design import told_of
+from dpstrata.survey.questionnaires.in_design import Told, told_of
+from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.questionnaires.shorthand import Questions, read_questions
 from dpstrata.survey.questionnaires.spreads import Spreads
 from dpstrata.survey.releases import ReleaseName
@@ -230,19 +232,34 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
     if (REPORTED in strata.extra or shared["classes"]) and given.get("release") != "mean":
         given["domains"] = {REPORTED: None} | (OPTIONS["domains"].taken(given.get("domains")) or {})
     inputs = Inputs(**given | _recorded(strata, given))
-    if shared["proportion"] is not None and inputs.rows:
+    alone = inputs.questions[0] if len(inputs.questions) == 1 else None
+    if shared["proportion"] is not None and alone is None:
         raise InputError(
             f"{option('proportion')} is for a single question; say what is known of the answers to several "
             f"with {option('spreads')}.",
             argument="proportion",
         )
-    require_fit(strata, inputs.question, shared["proportion"])
+    require_fit(strata, alone or inputs.question, shared["proportion"])
     strata = strata.filled(**shared)
+    if inputs.rows and inputs.spreads is None and alone is not None:
+        inputs = replace(inputs, spreads=_told_by(strata, inputs.questions))
     # documents keep no proportions: relative targets need the means, and so do intervals of a mean alone
     needed = has_cv(inputs) or inputs.release == "mean"
     if needed and strata.proportions is not None and EXPECTED not in strata.extra:
         strata = strata.filled(expected_means=strata.expected_means(inputs.question))
     return strata, inputs
+
+
+def _told_by(strata: Strata, questions: Questionnaire) -> Told | None:
+    """Take what strata say of the answers to the only question; ``None`` where that does not say enough."""
+    (question,) = questions
+    if question.names or strata.sds is None:  # of categories a spread tells no shares
+        return None
+    if not question.of_kind.averaged:
+        told = {} if strata.proportions is None else {"proportions": {question.name: strata.proportions}}
+    else:
+        told = {"sds": {question.name: strata.spreads(question)}}
+    return told_of(Spreads(strata, questions, **told))
 
 
 def _recorded(strata: Strata, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -187,7 +187,7 @@ class Inputs(Options):
                 "g",
             )
         if self.clip and (not self.question.of_kind.can_clip or self.default_questions):
-            got = "none" if self.default_questions else self.question.answers
+            got = "none" if self.default_questions else str(self.space)
             raise InputError(
                 f"{option('clip')} requires {option('questions')} to be a range, such as 0:8000, got {got}."
             )

@@ -12,7 +12,7 @@ from typing import Any
 from dpstrata.collect.kit import respondent_kit
 from dpstrata.designs.record import Design
 from dpstrata.designs.saving import design_content
-from dpstrata.errors import DpstrataWarning, Sentence
+from dpstrata.errors import DpstrataWarning, InputError, Sentence
 from dpstrata.files.writing import plain_cell, table_content
 from dpstrata.planning.compare_releases import ReleaseOption
 from dpstrata.planning.curves import epsilon_rows, precision_rows
@@ -49,6 +49,8 @@ def plan_of(request: DesignRequest) -> tuple[Design, list[str]]:
         warnings.simplefilter("always", DpstrataWarning)
         questionnaire = request.read_questions()
         given = request.options.arguments()
+        if questionnaire is not None and "questions" in given:
+            raise InputError("the questions must be a table or an option, got both.", argument="questions")
         if questionnaire is not None:  # asked on forms, even if it has one question
             given |= {"questions": questionnaire, "forms": "auto" if len(questionnaire) > 1 else "one"}
         plan = design(request.read_strata(), **given)

@@ -17,6 +17,7 @@ ONE = {
     "0:8000": Question(NAME, "number", lower=0, upper=8000),
     "-1:0.5": Question(NAME, "number", lower=-1, upper=0.5),
     "1:5:1": Question(NAME, "scale", lower=1, upper=5, step=1),
+    "1|2": Question(NAME, "category", categories=["1", "2"], blank=False),
     "rent|own|v. other": Question(NAME, "category", categories=["rent", "own", "v. other"], blank=False),
 }
 
@@ -31,6 +32,7 @@ def test_text_is_the_question_written_out_and_back(text):
     ("given", "text"),
     [
         ((0, 8000), "0:8000"),
+        (["1", "2"], "1|2"),
         (np.array([1, 5, 1]), "1:5:1"),
         (["rent", "own", "v. other"], "rent|own|v. other"),
         (ONE["yes_no"], "yes_no"),
@@ -57,6 +59,7 @@ def test_what_says_more_has_no_shorthand():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
+        ("a\0.csv", "must be 'yes_no', a range"),
         ("perhaps", "must be 'yes_no', a range"),
         ((), "must be 'yes_no', a range"),
         (5, "must be 'yes_no', a range"),

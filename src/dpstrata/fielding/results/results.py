@@ -12,7 +12,7 @@ import numpy as np
 
 from dpstrata.allocation.domains import WHOLE
 from dpstrata.designs.record import Design
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, option
 from dpstrata.fielding.covariances.covariance import Covariance, Errors, Origins
 from dpstrata.fielding.neighbours import StandIn
 from dpstrata.fielding.results.counts import FormCounts
@@ -208,7 +208,10 @@ class Results(Sequence[Estimate]):
         that was asked.
         """
         if not self.counts:
-            raise InputError("ratios are estimated from the answers to several questions, got none here.")
+            raise InputError(
+                "ratios are estimated from rows of answers, got answers noised one by one. "
+                f"Design with {option('forms', 'one')}."
+            )
         columns, notes = estimate_ratio(self.design, self.counts, numerator, denominator)
         return Results(
             design=self.design,

@@ -17,7 +17,7 @@ from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.questionnaires.shorthand import shorthand_of
 from dpstrata.survey.targets import PrecisionTarget
-from dpstrata.words.numbers import plain_number, read_number
+from dpstrata.words.numbers import plain_number
 
 MOST_INLINE = 40
 QUESTIONS_FILE = "questions.csv"
@@ -221,9 +221,8 @@ def _literal(value: Any) -> str:
 
 def _questions(shorthand: str) -> str:
     """Write the shorthand of a question as Python does: a word, a list of names or numbers."""
-    names = shorthand.split(SEPARATOR)
-    if SEPARATOR in shorthand:  # a list of numbers would be a range
-        return _quoted(shorthand) if all(read_number(name) is not None for name in names) else _literal(names)
+    if SEPARATOR in shorthand:
+        return _literal(shorthand.split(SEPARATOR))
     return f"({', '.join(shorthand.split(':'))})" if ":" in shorthand else _quoted(shorthand)
 
 

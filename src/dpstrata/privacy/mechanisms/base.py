@@ -53,8 +53,9 @@ class Mechanism(Noise):
         self.unit = space.range**2
         if self.numbers and not space.numbers:
             raise InputError(
-                f"{self.title} noise protects numbers, got {space.described} of {option('questions')}. Use "
-                f"{option('mechanism', 'category_response')} or {option('mechanism', 'best')}."
+                f"{self.title} noise protects numbers, got {space.described}. Use "
+                f"{option('mechanism', 'category_response')} or {option('mechanism', 'best')}.",
+                argument="questions",
             )
         self.check()
 

@@ -69,13 +69,13 @@ def take_rows(inputs: Inputs) -> None:
         if getattr(inputs, name) != default:
             instead = f"; {_INSTEAD[name]}" if name in _INSTEAD else ""
             raise InputError(
-                f"{option(name)} is for a single question and cannot be used with several{instead}.",
+                f"{option(name)} is for a single question that is noised by itself{instead}.",
                 argument=name,
             )
     alone = len(inputs.questions) == 1 and inputs.mechanism == CategoryResponse.name  # which is the same
     if not alone and inputs.mechanism not in ("best", ROWS):
         raise InputError(
-            "several questions are always randomised together, by randomized response on whole rows; remove "
+            "rows of answers are always randomised as a whole, by randomized response; remove "
             f"{option('mechanism')}.",
             argument="mechanism",
         )
@@ -94,16 +94,16 @@ def take_rows(inputs: Inputs) -> None:
 def _require_release(inputs: Inputs) -> None:
     """Refuse releases and promises that forms are not proven for."""
     if inputs.epsilon is None or inputs.delta or inputs.zcdp is not None or inputs.gdp is not None:
-        raise InputError("several questions support pure epsilon only; remove delta, zcdp or gdp.")
+        raise InputError("rows of answers support pure epsilon only; remove delta, zcdp or gdp.")
     if inputs.release == "mean":
         raise InputError(
-            f"several questions are published as rows or tables; use {option('release', 'sums')} or "
+            f"rows of answers are published as they are or as tables; use {option('release', 'sums')} or "
             f"{option('release', 'microdata')} instead of {option('release', 'mean')}.",
             argument="release",
         )
     if inputs.release == "microdata" and inputs.device_epsilon is not None:
         raise InputError(
-            f"with several questions, {option('release', 'microdata')} takes the device budget from the "
+            f"with rows of answers, {option('release', 'microdata')} takes the device budget from the "
             f"sample sizes; remove {option('device_epsilon')}, or use {option('release', 'sums')}.",
             argument="device_epsilon",
         )

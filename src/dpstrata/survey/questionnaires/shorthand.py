@@ -60,7 +60,9 @@ def read_questions(given: Any) -> Questionnaire:
         return Questionnaire([given])
     if isinstance(given, Sequence) and given and all(isinstance(each, Question) for each in given):
         return Questionnaire(given)
-    named = isinstance(given, str) and SEPARATOR not in given and _numbers(given.split(":")) is None
+    named = (
+        isinstance(given, str) and not {SEPARATOR, "\0"} & set(given) and _numbers(given.split(":")) is None
+    )
     if isinstance(given, Path) or (named and Path(given).suffix):
         return read_questionnaire(Path(given))
     return read_shorthand(given)
@@ -81,17 +83,12 @@ def read_shorthand(given: Any) -> Questionnaire:
         return _alone("category", categories=[part.strip() for part in listed.split(SEPARATOR)], blank=False)
     if isinstance(listed, str):
         listed = listed.split(":")
-        names = False
-    else:
-        names = (
-            isinstance(listed, Sequence) and bool(listed) and all(isinstance(each, str) for each in listed)
-        )
+    elif isinstance(listed, Sequence) and listed and all(isinstance(each, str) for each in listed):
+        return _alone("category", categories=listed, blank=False)
     numbers = _numbers(listed) if isinstance(listed, Sequence) else None
     if numbers is not None and len(numbers) in (2, 3):
         fields = dict(zip(("lower", "upper", "step"), numbers, strict=False))
         return _alone("number" if len(numbers) == 2 else "scale", **fields)
-    if names and numbers is None:
-        return _alone("category", categories=listed, blank=False)
     raise InputError(f"{option('questions')} must be {_FORMS}, got {given!r}.", argument="questions")
 
 

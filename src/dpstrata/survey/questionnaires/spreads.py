@@ -18,6 +18,7 @@ from dpstrata.survey.questionnaires.kinds.base import Impossible, Known
 from dpstrata.survey.questionnaires.question import Question
 from dpstrata.survey.questionnaires.question_columns import KnownColumns
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
+from dpstrata.survey.questionnaires.shorthand import Questions, read_questions
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
@@ -88,12 +89,13 @@ class Spreads:
     def __init__(
         self,
         strata: Strata,
-        questionnaire: Questionnaire,
+        questionnaire: Questions,
         *,
         proportions: Mapping[str, npt.ArrayLike] | None = None,
         sds: Mapping[str, npt.ArrayLike] | None = None,
         means: Mapping[str, npt.ArrayLike] | None = None,
     ) -> None:
+        questionnaire = read_questions(questionnaire)
         values = _nothing(strata, questionnaire)
         given = {"proportion": proportions or {}, "sd": sds or {}, "mean": means or {}}
         mistakes = [
@@ -110,7 +112,7 @@ class Spreads:
 
     @classmethod
     def from_file(
-        cls, path: str | Path, strata: Strata, questionnaire: Questionnaire, *, sheet: str | None = None
+        cls, path: str | Path, strata: Strata, questionnaire: Questions, *, sheet: str | None = None
     ) -> Spreads:
         """Read a long table from CSV, or with the extra ``files`` from Parquet or Excel.
 
@@ -135,14 +137,15 @@ class Spreads:
         return cls._from_table(table, strata, questionnaire)
 
     @classmethod
-    def from_frame(cls, frame: IntoFrame, strata: Strata, questionnaire: Questionnaire) -> Spreads:
+    def from_frame(cls, frame: IntoFrame, strata: Strata, questionnaire: Questions) -> Spreads:
         """Take the same columns from a data frame (pandas, Polars, Arrow or anything narwhals knows)."""
         from dpstrata.files.tables import table_from_frame
 
         return cls._from_table(table_from_frame(frame), strata, questionnaire)
 
     @classmethod
-    def _from_table(cls, table: Table, strata: Strata, questionnaire: Questionnaire) -> Spreads:
+    def _from_table(cls, table: Table, strata: Strata, given: Questions) -> Spreads:
+        questionnaire = read_questions(given)
         spreads = object.__new__(cls)
         spreads._put(strata, questionnaire, _values_of_table(table, strata, questionnaire))
         return spreads
