@@ -12,9 +12,10 @@ import pytest
 from scipy.stats import hypergeom
 
 from dpstrata.allocation.figures import Family, families_of
-from dpstrata.allocation.noised_once import NoisedOnce, without_noise
+from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.noised_once_turnout import figure_variances, strengths_after_field
 from dpstrata.allocation.solvers.noised_once.solve import solve_noised_once
+from dpstrata.privacy.mechanisms.noise import NoiseSum
 from problems import make_problem
 
 
@@ -25,7 +26,7 @@ def expected_noise(problem, sizes, strengths):
 
 def noised_once(sizes: Any, rates: Any, *codes: Any, total: int, epsilon: float = 0.5) -> NoisedOnce:
     problem = make_problem(sizes, [0.3] * len(sizes), epsilon=epsilon, total=total, response_rates=rates)
-    problem = replace(problem, terms=without_noise(problem.terms))
+    problem = replace(problem, terms=replace(problem.terms, noise=NoiseSum(()), cap=None))
     N = problem.terms.sizes
     families = []
     for each in codes:
