@@ -112,6 +112,25 @@ def test_order_and_engine_do_not_matter(survey):
     assert draw_sample(plan, frame, key).ids == draw_sample(plan, other, key).ids
 
 
+def test_blanks_around_the_names_of_strata_do_not_matter(survey):
+    """What a frame counts and what it draws from are the same strata, however they are padded."""
+    frame, plan, folder = survey
+    rows = [(p, " \u00a0\t"[: i % 4] + r + "  "[: i % 3]) for i, (p, r) in enumerate(everyone())]
+    table = pa.table({"person": [p for p, _ in rows], "region": [r for _, r in rows]})
+    pq.write_table(table, folder / "padded.parquet")
+    padded = open_frame(folder / "padded.parquet", id="person", stratum="region")
+    assert frame_strata(padded).names == frame_strata(frame).names
+    drawn, other = (draw_sample(plan, each, bytes(32)) for each in (frame, padded))
+    assert (drawn.ids, drawn.strata, drawn.frame_digest) == (other.ids, other.strata, other.frame_digest)
+
+
+def test_an_empty_name_is_no_stratum(survey):
+    _, plan, folder = survey
+    path = write_csv(folder / "empty.csv", [*everyone(), ("x", "  ")])
+    with pytest.raises(dps.InputError, match=r"'\(nothing\)' has a size of 1 in the frame and is not"):
+        draw_sample(plan, open_frame(path, id="person", stratum="region"), bytes(32))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["whole", "text"])
 def test_every_subset_is_equally_likely(kind):
@@ -158,6 +177,10 @@ def test_few_people_are_kept_on_the_way(survey):
         (
             lambda rows: [(p, "east" if r == "west" else r) for p, r in rows],
             "'west' has a size of 0 in the frame and 37",
+        ),
+        (
+            lambda rows: [*rows, ("x", " east"), ("y", "east\t")],
+            "'east' has a size of 2 in the frame and is not in the design",
         ),
         (
             lambda rows: [(p, f"to the {r}") for p, r in rows],

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpstrata.errors import InputError, MissingExtraError
+from dpstrata.fielding.frames.base import WHITESPACE
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 _ALL_BITS = np.uint64(2**64 - 1)
@@ -47,7 +48,7 @@ class Sieve:
         At the end come counts: rows with ``people``, by place, where the number is the sum of theirs, each
         half modulo 2^64; a stratum that the design does not have comes with its ``name`` and no sum.
         """
-        place = {name: i for i, name in enumerate(self.names)}
+        place: dict[str | None, int] = {name: i for i, name in enumerate(self.names)}
         counts = np.zeros(len(self.names), dtype=np.int64)
         sums = np.zeros((2, len(self.names)), dtype=np.uint64)
         unknown: dict[str | None, int] = {}
@@ -78,10 +79,10 @@ class Sieve:
             yield _counted(places, people, names, sums[:, found].view(np.int64), kind)
 
 
-def _places(column: Any, place: dict[str, int], unknown: dict[str | None, int]) -> IntArray:
+def _places(column: Any, place: dict[str | None, int], unknown: dict[str | None, int]) -> IntArray:
     """Turn the stratum column into places, and count those that the design does not have."""
     encoded = column.dictionary_encode()
-    values = encoded.dictionary.to_pylist()
+    values = [(name or "").strip(WHITESPACE) or None for name in encoded.dictionary.to_pylist()]
     indices = encoded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
     places = np.array([place.get(value, NO_STRATUM) for value in [*values, None]], dtype=np.int64)
     codes = places[indices]

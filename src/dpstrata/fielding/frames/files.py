@@ -47,7 +47,7 @@ class DuckFrame(Frame):
 
     def sift(self, sift: Sift) -> Iterator[Any]:
         """Run everyone through ``sift``, batch by batch."""
-        people = "SELECT {id} AS id, {stratum} AS stratum FROM frame"
+        people = "SELECT {id} AS id, {raw_stratum} AS stratum FROM frame"
         with _database() as database, self._query(database, people) as result:
             reader = result.to_arrow_reader(_BATCH)
             try:
@@ -114,7 +114,8 @@ class DuckFrame(Frame):
     def _query(self, database: Any, sql: str, *columns: str, spellings: Sequence[str] = ()) -> Iterator[Any]:
         """Ask about ``frame``; ``{id}``, ``{no_id}`` and ``{stratum}`` stand for its columns.
 
-        ``{plain_id}`` stands for the id without some differences in spelling; a whole number has none.
+        ``{raw_stratum}`` may have blanks around it. ``{plain_id}`` stands for the id without some differences
+        in spelling; a whole number has none.
         """
         needed = (self.id, *self.stratum, *columns)
         with ExitStack() as opened:
@@ -132,6 +133,7 @@ class DuckFrame(Frame):
                     "id": person,
                     "no_id": _is_empty(self.id),
                     "stratum": self._stratum(),
+                    "raw_stratum": self._raw_stratum(),
                     "plain_id": person if whole else f"plain({person})",
                 }
                 if spellings:
@@ -149,11 +151,15 @@ class DuckFrame(Frame):
 
     def _stratum(self) -> str:
         texts = [_text(column) for column in self.stratum]
-        if len(texts) == 1:  # one expression, which DuckDB works out once for each different name
+        if len(texts) == 1:
             return f"nullif({texts[0]}, '')"
         missing = " OR ".join(map(_is_empty, self.stratum))
         joined = f" || '{BETWEEN}' || ".join(texts)
         return f"CASE WHEN {missing} THEN NULL ELSE {joined} END"
+
+    def _raw_stratum(self) -> str:
+        """Name strata for a sieve, which trims each different name once; DuckDB would trim every row."""
+        return _as_text(self.stratum[0]) if len(self.stratum) == 1 else self._stratum()
 
     @abstractmethod
     def _attach(self, connection: Any, columns: Sequence[str], opened: ExitStack) -> None:
@@ -302,8 +308,12 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def _as_text(column: str) -> str:
+    return f"CAST({quoted(column)} AS VARCHAR)"
+
+
 def _text(column: str) -> str:
-    return f"trim(CAST({quoted(column)} AS VARCHAR), '{WHITESPACE}')"
+    return f"trim({_as_text(column)}, '{WHITESPACE}')"
 
 
 def _is_empty(column: str) -> str:
