@@ -19,8 +19,8 @@ from dpstrata.allocation.figures import published
 from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.noised_once_turnout import strengths_after_field
 from dpstrata.designs.record import Design
-from dpstrata.fielding.grid_noise import noise_at
 from dpstrata.fielding.neighbours import FigureStandIns
+from dpstrata.fielding.randomizers.noise import noise_at
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.randomness import discrete_laplace
 
@@ -71,7 +71,7 @@ class FigureGrid:
 def report_steps(plan: Design) -> int:
     """Return K: by how many units two reports of one person can differ."""
     if plan.inputs.release_form.device is not None:
-        return noise_at(plan, plan.strata.name(0)).width
+        return noise_at(plan, 0).width
     return plan.inputs.space.steps or _FINE
 
 
