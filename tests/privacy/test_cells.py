@@ -15,8 +15,8 @@ from dpstrata.fielding.grid_noise import noise_at
 from dpstrata.fielding.randomizers.noise import steps_of_reports
 from dpstrata.fielding.results.microdata import estimate_means
 from dpstrata.pilots.spreads import noised_moments
+from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.cells import FEWEST, MOST, CellsNoise
-from dpstrata.privacy.mechanisms.registry import get_mechanism
 from problems import answers_of
 from surveys import reports_of
 

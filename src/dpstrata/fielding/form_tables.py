@@ -10,7 +10,7 @@ import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.numerics.arrays import FloatArray
-from dpstrata.privacy.device import places_of
+from dpstrata.privacy.rows import places_of
 from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
 from dpstrata.survey.questionnaires.question import Question
 

@@ -19,8 +19,8 @@ from dpstrata.allocation.solvers.candidates import every_composition
 from dpstrata.allocation.solvers.noised_once.solve import solve_noised_once
 from dpstrata.errors import InputError
 from dpstrata.files.tables import read_table
+from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.noise import NoiseSum
-from dpstrata.privacy.mechanisms.registry import get_mechanism
 from extent import crossed, few
 from problems import PAPER_SDS, PAPER_SIZES, answers_of, make_problem
 

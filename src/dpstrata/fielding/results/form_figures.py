@@ -23,8 +23,7 @@ from dpstrata.fielding.intervals.shares import Reports
 from dpstrata.fielding.results.counts import TableCounts
 from dpstrata.fielding.results.figures import Figure
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
-from dpstrata.privacy.device import odds_below
-from dpstrata.privacy.rows import largest_rounding
+from dpstrata.privacy.rows import largest_rounding, odds_below
 from dpstrata.survey.questionnaires.question import Question
 
 
