@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from dpstrata.allocation.one_question import OneQuestion
+from dpstrata.allocation.form_terms import OneQuestion
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.terms import Terms
 from dpstrata.privacy.answer_space import AnswerSpace
