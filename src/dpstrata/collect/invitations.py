@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from dpstrata.collect.codes import CodeFormat, check_code_format, draw_codes
-from dpstrata.collect.contacts import read_contacts
 from dpstrata.collect.folder import (
     DATABASE,
     DESIGN,
@@ -27,7 +25,7 @@ from dpstrata.collect.folder import (
     require_same_origin,
 )
 from dpstrata.collect.kit import Kit, respondent_kit
-from dpstrata.collect.letters import Letters, Writer
+from dpstrata.collect.letters import CodeFormat, Letters, Writer, check_code_format, draw_codes, read_contacts
 from dpstrata.collect.postgresql_store import PostgresqlTables
 from dpstrata.collect.sealing import public_key, read_office_key
 from dpstrata.collect.sqlite_store import SqliteTables

@@ -17,8 +17,8 @@ import numpy as np
 from dpstrata.allocation.domains import WHOLE, published
 from dpstrata.allocation.single_mean import SingleMean
 from dpstrata.designs.record import Design
-from dpstrata.fielding.grid_noise import noise_at
 from dpstrata.fielding.neighbours import FigureStandIns
+from dpstrata.fielding.randomizers.noise import noise_at
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.randomness import discrete_laplace
 
@@ -69,7 +69,7 @@ class FigureGrid:
 def report_steps(plan: Design) -> int:
     """Return K: by how many units two reports of one person can differ."""
     if plan.inputs.release_form.device is not None:
-        return noise_at(plan, plan.strata.name(0)).width
+        return noise_at(plan, 0).width
     return plan.inputs.space.steps or _FINE
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dpstrata.allocation.single_mean import SingleMean
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.results import reader_of
+from dpstrata.fielding.estimate import reader_of
 from dpstrata.fielding.results.reader import Surveys
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.simulation.people import (
@@ -101,7 +101,7 @@ def simulate(
     weights = plan.strata.sizes / plan.strata.population
     surveys = Surveys(counts, means, squares, *_noise_of_figures(plan, counts, generator))
     wholes, truth = means @ weights + surveys.noise, float(truths @ weights)
-    limits = reader_of(plan).limits_in_surveys(plan, surveys)
+    limits = reader_of(plan).limits_in_surveys(surveys)
     covered = (limits.lower <= truth) & (truth <= limits.upper)
     return _summarise_mean(plan, wholes - truth, covered, seed)
 

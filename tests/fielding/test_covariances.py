@@ -8,14 +8,13 @@ import pytest
 
 import dpstrata as dps
 from commands import run
-from dpstrata.fielding.covariances.covariance import MOST, Covariance
-from dpstrata.fielding.form_tables import office_budgets, sensitivity, table_entries, table_label
+from dpstrata.fielding.covariances import MOST, Covariance
+from dpstrata.fielding.estimate import reader_of
 from dpstrata.fielding.intervals.of_design import PartLimits
 from dpstrata.fielding.intervals.tilt import Limits
-from dpstrata.fielding.results import reader_of
-from dpstrata.fielding.results.categories import estimate_shares
+from dpstrata.fielding.randomizers.row import office_budgets, sensitivity, table_entries, table_label
 from dpstrata.fielding.results.mean import estimate_from_figures
-from dpstrata.fielding.results.microdata import estimate_means
+from dpstrata.fielding.results.microdata import estimate_means, estimate_shares
 from dpstrata.fielding.results.sums import estimate_from_means
 from extent import few
 
@@ -217,7 +216,7 @@ def published_rows(plan, truths, generator):
 
 
 def row_survey(plan, truths, generator):
-    return reader_of(plan).estimate(plan, *zip(*published_rows(plan, truths, generator), strict=True))
+    return reader_of(plan).estimate(*zip(*published_rows(plan, truths, generator), strict=True))
 
 
 def counts_of(plan, i, t, table, rows, generator):
