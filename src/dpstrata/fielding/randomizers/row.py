@@ -61,7 +61,9 @@ class RowRandomizer(Randomizer):
         odds, levels, cells = odds_in(self.plan, stratum), self.designed.levels, self.designed.cells
         reports = []
         for shares in raw:
-            places = [level_of(share, number, source) for share, number in zip(shares, levels, strict=True)]
+            places = [
+                level_of(share, range(number), source) for share, number in zip(shares, levels, strict=True)
+            ]
             reports.append(randomized_cell(cell_of(places, levels), cells, odds, source))
         return reports
 
