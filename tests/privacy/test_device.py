@@ -10,10 +10,11 @@ import pytest
 from mpmath import mp
 from scipy import stats
 
+from dpstrata.privacy import rows
 from dpstrata.privacy.rows import (
+    DENOMINATOR,
     below,
     cell_of,
-    drawn_near,
     level_of,
     odds_below,
     places_of,
@@ -31,7 +32,7 @@ def test_the_odds_never_exceed_the_budget_and_nearly_use_it(epsilon):
     odds = odds_below(epsilon)
     with mp.workdps(120):
         exact = mp.expm1(mp.mpf(epsilon))
-        given = mp.mpf(odds.numerator) / odds.denominator
+        given = mp.mpf(odds) / DENOMINATOR
         assert given <= exact
         assert exact - given < mp.mpf(2) ** -40
 
@@ -52,29 +53,27 @@ def test_whole_numbers_are_equally_likely(number):
 
 
 @pytest.mark.parametrize(
-    ("start", "window", "line", "odds"),
-    [(0, 1, 2, Fraction(1, 2)), (2, 1, 6, Fraction(7, 3)), (1, 3, 5, Fraction(5, 2)), (2, 2, 4, Fraction(4))],
+    ("start", "window", "line", "odds"), [(0, 1, 2, 1), (2, 1, 6, 7), (1, 3, 5, 5), (2, 2, 4, 8)]
 )
-def test_numbers_in_a_window_are_as_much_likelier_as_the_odds_say(start, window, line, odds):
+def test_numbers_in_a_window_are_as_much_likelier_as_the_odds_say(monkeypatch, start, window, line, odds):
     """Every way in which two draws can come out, counted."""
-    cases = window * odds.numerator + line * odds.denominator
-    wide = {size: (size - 1).bit_length() for size in (cases, line)}
+    monkeypatch.setattr(rows, "DENOMINATOR", 2)
+    cases = window * odds + 2 * line
+    bits = [(number - 1).bit_length() for number in (cases, line)]
     seen = Counter()
-    for first, second in itertools.product(range(cases), range(line)):
-        drawn = iter([first << (8 - wide[cases]), second << (8 - wide[line])])
-        seen[
-            drawn_near(start, window, line, odds, lambda size, drawn=drawn: bytes([next(drawn)] * size))
-        ] += 1
+    for pair in itertools.product(range(cases), range(line)):
+        given = (bytes([number << (8 - size)]) for number, size in zip(pair, bits, strict=True))
+        seen[rows.drawn_near(start, window, line, odds, lambda size, given=given: next(given))] += 1
     inside = {seen[number] for number in range(start, start + window)}
     outside = {seen[number] for number in range(line) if not start <= number < start + window}
     assert len(inside) == len(outside) == 1
-    assert Fraction(inside.pop(), outside.pop()) == 1 + odds
+    assert Fraction(inside.pop(), outside.pop()) == 1 + Fraction(odds, 2)
 
 
 def test_the_rows_drawn_have_that_law_and_another_is_noticed():
     cells, draws = 6, 20_000
     odds = odds_below(2.0)
-    kept, cases = odds.numerator, odds.numerator + cells * odds.denominator
+    kept, cases = odds, odds + cells * DENOMINATOR
     seen = np.bincount([randomized_cell(3, cells, odds) for _ in range(draws)], minlength=cells)
 
     def chi_square(replaced):

@@ -55,9 +55,7 @@ def test_real_draws_follow_the_law_and_a_law_1_percent_off_is_rejected(e):
             judge = sine.SineCells(budget)
             y, ended = math.expm1(budget), judge.ends / DENOMINATOR
             within = sine._WINDOW * (1 + y) / (cells.line + sine._WINDOW * y)
-            expected = draws * np.array(
-                [(1 - ended) * within, (1 - ended) * (1 - within), ended]
-            )
+            expected = draws * np.array([(1 - ended) * within, (1 - ended) * (1 - within), ended])
             keep = expected > 0
             chance = stats.chi2.sf(((seen - expected)[keep] ** 2 / expected[keep]).sum(), keep.sum() - 1)
             assert bool(chance < FALSE_ALARM) is wrong

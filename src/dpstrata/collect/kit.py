@@ -128,7 +128,7 @@ def kit_from_content(content: bytes) -> Kit:
 
 def _odds_of(plan: Design) -> list[list[int]]:
     """Return P of every stratum and part: rows are kept in P of P + KQ cases."""
-    return [[int(odds_in(plan, row) * DENOMINATOR)] for row in range(len(plan.strata))]
+    return [[odds_in(plan, row)] for row in range(len(plan.strata))]
 
 
 def _positions(odds: Sequence[int], plan: Design) -> tuple[tuple[int, ...], ...]:

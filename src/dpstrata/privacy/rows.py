@@ -162,8 +162,8 @@ def number_in_row(
 
 
 @lru_cache(maxsize=4096)
-def odds_below(epsilon: float) -> Fraction:
-    """Return P/Q, the largest fraction with this denominator that is at most exp(E) − 1.
+def odds_below(epsilon: float) -> int:
+    """Return P, the largest whole number for which P/Q is at most exp(E) − 1.
 
     Parameters
     ----------
@@ -174,14 +174,13 @@ def odds_below(epsilon: float) -> Fraction:
     --------
     >>> import math
     >>> odds = odds_below(3.0)
-    >>> 0 <= math.expm1(3.0) - float(odds) < 1e-11
+    >>> 0 <= math.expm1(3.0) - odds / DENOMINATOR < 1e-11
     True
     """
     from mpmath import mp
 
     with mp.workdps(80 + int(epsilon)):
-        whole = int(mp.floor(mp.expm1(mp.mpf(epsilon)) * DENOMINATOR))
-    return Fraction(whole, DENOMINATOR)
+        return int(mp.floor(mp.expm1(mp.mpf(epsilon)) * DENOMINATOR))
 
 
 def below(number: int, source: Source = secrets.token_bytes) -> int:
@@ -224,9 +223,7 @@ def level_of(share: Fraction, levels: Sequence[int], source: Source = secrets.to
     return lower + (below(between.denominator, source) < between.numerator)
 
 
-def drawn_near(
-    start: int, window: int, line: int, odds: Fraction, source: Source = secrets.token_bytes
-) -> int:
+def drawn_near(start: int, window: int, line: int, odds: int, source: Source = secrets.token_bytes) -> int:
     """Draw a number of a line: each in the window is 1 + P/Q times as likely as each outside.
 
     Parameters
@@ -235,17 +232,17 @@ def drawn_near(
         The first number of the window, and how many it has.
     line : int
         M: the numbers are 0 to M − 1.
-    odds : Fraction
-        P/Q.
+    odds : int
+        P.
     source : callable
         Where bytes come from.
     """
-    kept, cases = window * odds.numerator, window * odds.numerator + line * odds.denominator
-    drawn = below(cases, source)
-    return start + drawn // odds.numerator if drawn < kept else below(line, source)
+    inside = window * odds
+    drawn = below(inside + line * DENOMINATOR, source)
+    return start + drawn // odds if drawn < inside else below(line, source)
 
 
-def randomized_cell(cell: int, cells: int, odds: Fraction, source: Source = secrets.token_bytes) -> int:
+def randomized_cell(cell: int, cells: int, odds: int, source: Source = secrets.token_bytes) -> int:
     """Keep a cell, or replace it by one drawn from all of them."""
     return drawn_near(cell, 1, cells, odds, source)
 

@@ -164,8 +164,8 @@ class RowRandomizer(Randomizer):
         return rows
 
 
-def odds_in(plan: Design, place: int) -> Fraction:
-    """Return P/Q of a stratum: that of all devices, or of published rows at its own budget."""
+def odds_in(plan: Design, place: int) -> int:
+    """Return P of a stratum: that of all devices, or of published rows at its own budget."""
     budget = plan.inputs.device_epsilon
     return odds_below(plan.local_epsilon(place) if budget is None else budget)
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy import randomness
-from dpstrata.privacy.rows import Source, level_of, odds_below
+from dpstrata.privacy.rows import DENOMINATOR, Source, level_of, odds_below
 
 FINEST = 50  # binary digits of the finest grid: doubles still tell its steps apart
 _INVISIBLE = 1000  # steps to a standard deviation of the noise: rounding adds less than 1e-6 of its variance
@@ -201,8 +201,8 @@ class CellNoise(GridNoise):
 
     Attributes
     ----------
-    odds : Fraction
-        P/Q, at most exp(e) − 1.
+    odds : int
+        P, and y = P/Q, which is at most exp(e) − 1.
     window, line : int
         How many numbers a window has, and how many there are in all.
     cells : int
@@ -220,6 +220,7 @@ class CellNoise(GridNoise):
     def __init__(self, e: float, steps: int) -> None:
         super().__init__(e, steps)
         self.odds = odds_below(e)
+        self.y = self.odds / DENOMINATOR
 
     @property
     @abstractmethod

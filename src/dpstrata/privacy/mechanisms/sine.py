@@ -260,7 +260,7 @@ class SineCells(CellNoise):
         nu, a, q = _angles(e)
         w = self.window = _WINDOW
         super().__init__(e, round(w * a / nu))
-        y, M = float(self.odds), self.steps + w
+        y, M = self.y, self.steps + w
         self.line = M
         self._mass = mass = 1.0 / (M + w * y)  # of a cell outside the window
         if q == 0:
@@ -301,13 +301,12 @@ class SineCells(CellNoise):
         if not self.ends or below(DENOMINATOR, source) >= self.ends:
             return drawn_near(level, self.window, self.line, self.odds, source)
         upper = below(self.level_places[-1], source) < self.level_places[level]
-        P, Q = self.odds.as_integer_ratio()
-        kept = below(P + 2 * Q, source) < P + Q
+        kept = below(self.odds + 2 * DENOMINATOR, source) < self.odds + DENOMINATOR
         return self.line + (upper == kept)
 
     def mass(self, k: int) -> tuple[int, FloatArray]:
         """Return the probabilities of all cells, and of the two ends if there are any."""
-        y = float(self.odds)
+        y = self.y
         mass = np.full(self.line, self._mass)
         mass[k : k + _WINDOW] *= 1.0 + y
         if not self.ends:
@@ -326,7 +325,7 @@ class SineCells(CellNoise):
         around = M - math.sin(M * angle) / math.sin(angle)
         # the window's part, w − sin(wφ)/sin φ, without its cancellation where angles are small
         inside = (_sine_deficit(_WINDOW * angle) - _WINDOW * _sine_deficit(angle)) / math.sin(angle)
-        read = 0.5 * self._mass * self.stretch**2 * (around + float(self.odds) * inside)
+        read = 0.5 * self._mass * self.stretch**2 * (around + self.y * inside)
         return ((1.0 - self._at_ends) * read + self._at_ends * self._end**2) / 4.0
 
     # --- readings -----------------------------------------------------------------------------
