@@ -20,7 +20,7 @@ from dpstrata.fielding.results import reader_of
 from dpstrata.fielding.results.categories import estimate_shares
 from dpstrata.fielding.results.microdata import estimate_means
 from dpstrata.fielding.sample import ReportKey, draw_sample
-from dpstrata.words.estimates import FEW, FLOORED, ONLY_ONE
+from dpstrata.words.results import FEW, FLOORED, ONLY_ONE
 from extent import few, may_cover, mean_limit, variance_limits
 from surveys import Listed, reports_of
 

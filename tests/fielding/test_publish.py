@@ -22,7 +22,7 @@ from dpstrata.fielding.publish import publish
 from dpstrata.fielding.randomizers.noise import noised_sum, steps_of_reports
 from dpstrata.fielding.releases.sums import SumsFielding
 from dpstrata.fielding.results import reader_of
-from dpstrata.words.estimates import FEW, ONLY_ONE
+from dpstrata.words.results import FEW, ONLY_ONE
 from surveys import (
     COLUMNS,
     collected_of,

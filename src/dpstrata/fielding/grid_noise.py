@@ -16,7 +16,7 @@ from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise
 from dpstrata.survey.strata import Strata
-from dpstrata.words.strata import no_such_stratum
+from dpstrata.words.survey import no_such_stratum
 
 # Budgets are rounded down before anything is drawn, by more than any logarithm can be off.
 _DOWN = 1.0 - 2.0**-48

@@ -15,8 +15,7 @@ import dpstrata as dps
 from dpstrata.allocation.comparison import OWN
 from dpstrata.allocation.solvers.solve import Method
 from dpstrata.paper import settings
-from dpstrata.present.charts.chart import Chart
-from dpstrata.present.charts.parts import lines
+from dpstrata.present.charts.chart import Chart, lines
 
 Row = dict[str, Any]
 EXHAUSTIVE = "exhaustive search"

@@ -28,8 +28,8 @@ from dpstrata.survey.questionnaires.spreads import Spreads
 from dpstrata.survey.releases import release_of
 from dpstrata.survey.releases.base import Release
 from dpstrata.survey.strata import Strata
-from dpstrata.words.estimates import REPORTED
 from dpstrata.words.numbers import figure
+from dpstrata.words.results import REPORTED
 
 _UNIT = Question("answer", "yes_no", blank=False)
 

@@ -12,7 +12,7 @@ from dpstrata.fielding.collected import Collected, report_keys
 from dpstrata.fielding.randomizers import randomizers_of
 from dpstrata.fielding.releases.fielding import Fielding
 from dpstrata.fielding.releasing import Batch, Publication, Released
-from dpstrata.words.choice import other_releases_in_words
+from dpstrata.words.designs import other_releases_in_words
 
 CHUNK = 50_000
 

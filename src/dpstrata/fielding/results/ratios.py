@@ -36,7 +36,7 @@ from dpstrata.fielding.results.groupings import borrowed_in, groupings_of, repor
 from dpstrata.fielding.results.table import Cells, Columns, columns_of
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 from dpstrata.survey.questionnaires.question import Question
-from dpstrata.words.estimates import ratio_left_out, ratio_name
+from dpstrata.words.results import ratio_left_out, ratio_name
 
 MOST_CV = 0.1
 """Of the denominator; a ratio whose denominator is known less well is not given."""
