@@ -26,6 +26,7 @@ from dpstrata.allocation.form_terms import FormTerms, QuestionParts
 from dpstrata.allocation.terms import Terms
 from dpstrata.allocation.turnout import WHOLE, expected_inverse, fewest_for_two_answers
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import point, s
 from dpstrata.privacy.mechanisms.noise import Noise, RowNoise, TableNoise
@@ -130,7 +131,7 @@ class RowsOnForms(FormTerms):
         tables = [table_noise(questionnaire, forms[t], j, levels) for j, t, levels in entries]
         return cls(
             chosen=forms,
-            fitted=get_mechanism(inputs.mechanism, inputs.space),
+            fitted=get_mechanism(inputs.mechanism, AnswerSpace(0, 1, 1)),
             importances=importances(questionnaire),
             ranges=np.array([question.range for question in questionnaire]),
             spreads=spreads.variances,

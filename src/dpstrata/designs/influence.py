@@ -58,4 +58,4 @@ def largest_influence(plan: Design) -> Influence:
     m = float(answers[stratum, form])
     bounded = cells[0] or not plan.inputs.release_form.noised_at
     sending = float(shifts[stratum, form]) if bounded else None
-    return Influence(stratum, form if plan.inputs.rows else None, m, 1.0 / m, sending)
+    return Influence(stratum, form if plan.problem.forms.dealt_out else None, m, 1.0 / m, sending)

@@ -217,8 +217,7 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
         )
     _refuse_targets_of_questions(OPTIONS["questions"].taken(options.get("questions")))
     strata, inputs = read_survey(strata, {**options, "total": int(sizes.sum())})
-    if inputs.rows:
-        inputs = with_chosen_forms(strata, inputs)
+    inputs = with_chosen_forms(strata, inputs)
     if budget is not None:
         require_costs(strata)
         budget = replace(inputs, total=None, budget=budget).budget
