@@ -15,7 +15,7 @@ from dpstrata.cli import app
 from dpstrata.cli.refusals import in_flags
 from dpstrata.cli.screen import print_paragraph
 from dpstrata.errors import Sentence, option
-from dpstrata.fielding.response import Response
+from dpstrata.fielding.losses import Response
 
 EXAMPLES = Path(dps.__file__).parent / "examples"
 DESIGN = "design strata.csv --epsilon 1"

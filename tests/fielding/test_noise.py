@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.fielding.grid_noise import noise_at
-from dpstrata.privacy.mechanisms.registry import MECHANISMS
+from dpstrata.fielding.randomizers.noise import noise_at
+from dpstrata.privacy.mechanisms import MECHANISMS
 from problems import CASES
 from surveys import reports_of
 
@@ -92,7 +92,7 @@ def test_refusals_show_no_answer(plan, stratum, answer, words):
 def test_the_variance_on_the_grid_is_nearly_that_of_the_design(mechanism, answers, delta):
     """With what rounding to a grid adds at most; estimates count on it to that."""
     plan = design(mechanism, answers, delta)
-    noise = noise_at(plan, "b")
+    noise = noise_at(plan, 1)
     levels = noise.levels(np.arange(min(noise.steps, 10**6) + 1))
     rounding = 0.0 if noise.steps == plan.inputs.space.steps else 0.25 * np.diff(levels).max() ** 2
     drawn = plan.inputs.space.range**2 * (noise.variance(noise.steps) + rounding)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.fielding.releases.sums import SumsFielding
+from dpstrata.fielding.releases import SumsFielding
 from dpstrata.present.report.questionnaire import forms
 from dpstrata.words.designs import comparison_table, result_in_words, tables
 from dpstrata.words.forms import forms_table, precision_table, sizes_by_form

@@ -15,9 +15,8 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.frames.files import file_digest
 from dpstrata.fielding.ledger import Entry, find_release
-from dpstrata.fielding.results.groupings import added
 from dpstrata.fielding.results.results import Results, Wave
-from dpstrata.fielding.results.table import TOTAL
+from dpstrata.fielding.results.table import TOTAL, added
 from dpstrata.numerics.arrays import IntArray
 from dpstrata.present.charts.plot import intervals_chart
 from dpstrata.present.report.causes import error_by_cause

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
 OPTION = "release"
 ReleaseName = Literal["microdata", "sums", "mean"]
-# value of the option: module beside this one, and of ``fielding.releases``, and what the classes are called;
-# and what is published
+# value of the option: module beside this one and the class in it, and what is published
 RELEASES = {
     "microdata": ("microdata.Microdata", "every noised answer, shuffled"),
     "sums": ("sums.Sums", "the sum of each stratum's answers, with one draw of the office's noise"),
