@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 import dpstrata as dps
-from dpstrata.fielding.form_tables import table_entries, table_label
+from dpstrata.fielding.randomizers.row import table_entries, table_label
 
 REFERENCE = Path(__file__).parent / "reference"
 DESIGNS, FORMS, INFEASIBLE = 400, 200, 20  # how many are frozen

@@ -11,7 +11,7 @@ import openpyxl
 import pyarrow as pa
 
 import dpstrata as dps
-from dpstrata.fielding.form_tables import table_entries, table_label
+from dpstrata.fielding.randomizers.row import table_entries, table_label
 
 # Questionnaires carried out on made-up people, written straight from the textbook
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 import dpstrata as dps
 from dpstrata.fielding.collected import Collected
 from dpstrata.fielding.draw import draw
+from dpstrata.fielding.estimate import reader_of
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.publish import privatize
 from dpstrata.fielding.randomizers import randomizers_of
 from dpstrata.fielding.releases import fielding_of
-from dpstrata.fielding.results import reader_of
 from dpstrata.fielding.sample import ReportKey
 from extent import FULL
 from questionnaires import form, question
@@ -278,6 +278,6 @@ def estimate_once(plan, rows, **more):
     """The same with estimates."""
     columns = published_by(plan, rows, **more)
     if plan.inputs.release == "sums":
-        return reader_of(plan).estimate(plan, *columns.values())
+        return reader_of(plan).estimate(*columns.values())
     names = ("stratum", "form", "cell")
-    return reader_of(plan).estimate(plan, *([str(cell) for cell in columns[name]] for name in names))
+    return reader_of(plan).estimate(*([str(cell) for cell in columns[name]] for name in names))

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from dpstrata.fielding.results.microdata import estimate_means
     from dpstrata.fielding.results.results import Results
     from dpstrata.fielding.sample import draw_sample
-    from dpstrata.pilots.pilot import main_design, pilot
-    from dpstrata.pilots.waves import combine_waves
+    from dpstrata.pilots.pilot import combine_waves, main_design, pilot
     from dpstrata.planning.choose_range import choose_range
     from dpstrata.planning.compare_releases import compare_releases
     from dpstrata.planning.design import design
@@ -97,7 +96,7 @@ _HOMES = {
     "choose_range": "planning.choose_range",
     "close_survey": "collect.closing",
     "collect_survey": "collect.serving",
-    "combine_waves": "pilots.waves",
+    "combine_waves": "pilots.pilot",
     "compare_releases": "planning.compare_releases",
     "design": "planning.design",
     "draw": "fielding.draw",

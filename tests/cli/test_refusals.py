@@ -15,7 +15,7 @@ from dpstrata.cli import app
 from dpstrata.cli.refusals import in_flags
 from dpstrata.cli.screen import print_paragraph
 from dpstrata.errors import Sentence, option
-from dpstrata.fielding.response import Response
+from dpstrata.fielding.losses import Response
 
 EXAMPLES = Path(dps.__file__).parent / "examples"
 DESIGN = "design strata.csv --epsilon 1"
@@ -285,7 +285,7 @@ def test_a_problem_is_one_line_in_the_words_of_the_command_line(folder, command,
 def test_an_answer_that_is_no_number_is_not_repeated(folder):
     result = commands.run(folder, "privatize", "design.json", "--stratum-value", "A", input="canary\n")
     assert result.returncode == 2
-    assert result.stderr == "Error: question 'answer': the answer must be 0 to 1.\n"
+    assert result.stderr == "Error: question 'answer': the answer must be a number from 0 to 1.\n"
 
 
 @pytest.mark.slow

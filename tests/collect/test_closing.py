@@ -30,10 +30,10 @@ from dpstrata.collect.overseeing import survey_status
 from dpstrata.collect.postgresql_store import PostgresqlTables
 from dpstrata.collect.sqlite_store import SqliteTables
 from dpstrata.collect.tables import Tables
-from dpstrata.fielding.form_tables import counts_of_cells
 from dpstrata.fielding.ledger import Ledger
 from dpstrata.fielding.office_noise import NoiseKept
-from dpstrata.fielding.releases.sums import SumsFielding
+from dpstrata.fielding.randomizers.row import counts_of_cells
+from dpstrata.fielding.releases import SumsFielding
 from extent import FULL
 
 STEPS = [

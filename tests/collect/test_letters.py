@@ -19,8 +19,7 @@ import dpstrata as dps
 from collecting import drawn, invited, read_code
 from dpstrata.cli import app
 from dpstrata.collect import letters as module
-from dpstrata.collect.codes import code_in_page
-from dpstrata.collect.letters import Letters
+from dpstrata.collect.letters import Letters, code_in_page
 from dpstrata.words.consent import texts
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ import dpstrata as dps
 from dpstrata.fielding.answer_files import open_answers, read_people
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.ledger import loss_of_repeats
-from dpstrata.fielding.response import central_losses, fewest_willing
+from dpstrata.fielding.losses import central_losses, fewest_willing
 from surveys import field_instead, release
 
 

@@ -15,10 +15,9 @@ from commands import run
 from dpstrata.fielding.answer_files import open_answers
 from dpstrata.fielding.collected import read_collected
 from dpstrata.fielding.draw import draw
+from dpstrata.fielding.estimate import reader_of
 from dpstrata.fielding.frames import open_frame
-from dpstrata.fielding.results import reader_of
-from dpstrata.fielding.results.categories import estimate_shares
-from dpstrata.fielding.results.microdata import estimate_means
+from dpstrata.fielding.results.microdata import estimate_means, estimate_shares
 from dpstrata.fielding.sample import ReportKey, draw_sample
 from dpstrata.words.results import FEW, FLOORED, ONLY_ONE
 from extent import few, may_cover, mean_limit, variance_limits
@@ -241,7 +240,7 @@ def test_refused_reports_show_none():
         ),
     ):
         with pytest.raises(dps.InputError, match=words) as caught:
-            reader_of(PLAN).estimate(PLAN, strata, answers)
+            reader_of(PLAN).estimate(strata, answers)
         assert "4321" not in str(caught.value)
 
 

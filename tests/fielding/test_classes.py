@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import dpstrata as dps
 from dpstrata.cli import app
 from dpstrata.fielding.neighbours import find_stand_ins
-from dpstrata.fielding.results.counts import count_rows
+from dpstrata.fielding.results.form_figures import count_rows
 from dpstrata.fielding.results.forms import estimate_questions
 from dpstrata.present.charts.plot import intervals_chart
 from dpstrata.words.design_tables import domain_table

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.fielding.joint import joint_shares, loss_of_repeats
 from dpstrata.fielding.keys import commitment
 from dpstrata.fielding.ledger import Entry, Recognition, keyed_digest
-from dpstrata.fielding.response import planned_shares
+from dpstrata.fielding.losses import joint_shares, loss_of_repeats, planned_shares
 from dpstrata.privacy.promises import Spent
 
 KEY = b"k" * 32

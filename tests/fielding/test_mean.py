@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.allocation.noised_once import NoisedOnce
+from dpstrata.allocation.single_mean import SingleMean
+from dpstrata.fielding.estimate import reader_of
 from dpstrata.fielding.figure_grid import figure_grids, report_steps
 from dpstrata.fielding.frames import open_frame
 from dpstrata.fielding.publish import publish
-from dpstrata.fielding.releases.mean import MeanFielding
-from dpstrata.fielding.results import reader_of
+from dpstrata.fielding.releases import MeanFielding
 from extent import crossed, may_cover
 from surveys import collected_of, field_reports, loss_inside, read_rows, release, reports_of, write_reports
 
@@ -234,7 +234,7 @@ def test_real_draws_are_unbiased_and_intervals_cover(options):
         noise = fielding.draw_office_noise(plan, plan.sample_sizes)
         collected = collected_of(plan, reports, from_devices=plan.inputs.device_epsilon is not None)
         table = fielding.published(plan, collected, noise, lambda number: None)
-        whole = reader_of(plan).estimate(plan, *table.values()).whole[0]
+        whole = reader_of(plan).estimate(*table.values()).whole[0]
         errors.append(whole.estimate - truth)
         covered += whole.lower <= truth <= whole.upper
     assert abs(np.mean(errors)) <= 5.5 * plan.standard_error / math.sqrt(SURVEYS)
@@ -246,5 +246,5 @@ def test_real_draws_are_unbiased_and_intervals_cover(options):
 def test_budgets_are_those_of_the_design_where_everyone_answers():
     plan = dps.design(strata_of([300, 400, 500]), epsilon=1, total=100, release="mean")
     assert plan.budgets_given(plan.sample_sizes) == pytest.approx(plan.local_epsilons, rel=1e-12)
-    room = NoisedOnce.of(plan.problem).room(plan.sample_sizes.astype(float)) / plan.sample_sizes
+    room = SingleMean(plan.problem).room(plan.sample_sizes.astype(float)) / plan.sample_sizes
     assert np.all(plan.local_epsilons <= room)

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
+from dpstrata.fielding.estimate import reader_of
 from dpstrata.fielding.figure_grid import figure_grids, report_steps
-from dpstrata.fielding.releases.mean import MeanFielding
-from dpstrata.fielding.releases.sums import SumsFielding
-from dpstrata.fielding.results import reader_of
-from dpstrata.fielding.results.categories import estimate_shares
-from dpstrata.fielding.results.counts import count_rows
+from dpstrata.fielding.releases import MeanFielding, SumsFielding
+from dpstrata.fielding.results.form_figures import count_rows
 from dpstrata.fielding.results.forms import estimate_questions
-from dpstrata.fielding.results.microdata import Moments, estimate_from_moments
+from dpstrata.fielding.results.microdata import Moments, estimate_from_moments, estimate_shares
 from extent import few
 from surveys import collected_of
 
@@ -52,7 +50,7 @@ def test_sums_of_a_stratum_without_an_answer_are_noise_alone():
     reports = {"1": [1.0, 0.0, 1.0], "2": [], "3": [0.0, 0.0]}
     columns = fielding.published(plan, collected_of(plan, reports), noise, lambda number: None)
     assert columns == {"stratum": ["1", "2", "3"], "sum": [5.0, -2.0, 1.0], "answers": [3, 0, 2]}
-    result = reader_of(plan).estimate(plan, columns["stratum"], [5 / 3, 0.0, 0.5], columns["answers"])
+    result = reader_of(plan).estimate(columns["stratum"], [5 / 3, 0.0, 0.5], columns["answers"])
     assert [row.taken_from for row in result.by("stratum")] == ["", "1", ""]
     assert result.whole[0].estimate == pytest.approx((1000 * 5 / 3 + 500 * 0.5) / 1500)
     assert result.whole[0].standard_error == pytest.approx(
@@ -68,13 +66,13 @@ def test_every_row_says_how_far_a_neighbour_can_shift_it():
     strata = dps.Strata([400, 600, 500, 300], names=list("abcd"), extra={"half": ["x", "x", "y", "y"]})
     plan = dps.design(strata, epsilon=1, total=90, questions=(0, 10), release="sums", domains=["half"])
     m = np.array([5, 0, 6, 7])
-    result = reader_of(plan).estimate(plan, strata.names, [2.0, 0.0, 3.0, 4.0], m)
+    result = reader_of(plan).estimate(strata.names, [2.0, 0.0, 3.0, 4.0], m)
     assert [row.largest_bias for row in result.shown] == pytest.approx([10 / 3, 6, 0, 0, 10, 0, 0])
     assert result.by("total")[0].largest_bias == pytest.approx(6000)
     assert result.by("stratum")[1].largest_bias == 10.0
     last = tuple(line[-1] for line in result.table.rows)
     assert (result.table.header[-1], last) == ("bias at most", ("3.333", "6", "", "", "10", "", ""))
-    full = reader_of(plan).estimate(plan, strata.names, [2.0, 1.0, 3.0, 4.0], [5, 5, 6, 7])
+    full = reader_of(plan).estimate(strata.names, [2.0, 1.0, 3.0, 4.0], [5, 5, 6, 7])
     assert {row.largest_bias for row in full} == {0.0}
     assert full.table.header[-1] == "invited"
 
@@ -117,7 +115,7 @@ def test_a_mean_weights_neighbours_and_keeps_the_promise(domains):
     expected = {"all": 1300 / 1800} if not domains else {"a": 1.0, "b": 3 / 8}
     for group, mean in expected.items():
         assert means[group] == pytest.approx(mean, abs=1e-4)
-    result = reader_of(plan).estimate(plan, *columns.values())
+    result = reader_of(plan).estimate(*columns.values())
     assert [(each.stratum, each.neighbour) for each in result.questions["answer"].stand_ins] == [("2", "1")]
     assert result.whole[0].estimate == pytest.approx(1300 / 1800, abs=1e-4)
 
@@ -141,7 +139,7 @@ def test_a_group_in_which_nobody_answered_takes_the_figure_of_another():
     columns, means = figures_published(plan, m, 3)
     by_group = dict(zip(columns["group"], zip(columns["mean"], columns["answers"], strict=True), strict=True))
     assert by_group["c"] == (None, 0)
-    result = reader_of(plan).estimate(plan, *columns.values())
+    result = reader_of(plan).estimate(*columns.values())
     a, b, c = result.by("part")
     assert (c.taken_from, c.answered, a.taken_from) == ("b", 0, "")
     assert (c.estimate, c.standard_error, c.lower, c.upper) == (
@@ -182,7 +180,7 @@ def test_groups_of_several_columns_each_look_for_their_own_neighbours(m):
     assert np.all(spent <= allowed * (1 + 1e-12))
     assert spent.max() > 0
     assert plan.budgets_given(m) == pytest.approx(spent, rel=1e-4)
-    result = reader_of(plan).estimate(plan, *columns.values())
+    result = reader_of(plan).estimate(*columns.values())
     sizes = strata.sizes
     for row in (*result.by("half"), *result.by("third")):
         members = [i for i, label in enumerate(strata.extra[row.column]) if label == row.group]
@@ -235,7 +233,7 @@ def test_a_domain_without_an_answer_says_whose_result_it_has(release):
     strata = dps.Strata([400, 600, 500], names=list("abc"), extra={"half": ["x", "x", "y"]})
     plan = dps.design(strata, epsilon=1, total=90, questions=(0, 10), domains=["half"], release=release)
     if release == "sums":
-        result = reader_of(plan).estimate(plan, list("abc"), [3.0, 4.0, 0.0], [5, 6, 0])
+        result = reader_of(plan).estimate(list("abc"), [3.0, 4.0, 0.0], [5, 6, 0])
     else:
         names = list("aaaabbbb")
         result = dps.estimate_means(plan, names, [dps.randomize(plan, name, 5).value for name in names])

@@ -16,12 +16,11 @@ import pytest
 import dpstrata as dps
 from commands import run, run_script
 from dpstrata.fielding import releasing
+from dpstrata.fielding.estimate import reader_of
 from dpstrata.fielding.frames import frame_strata, open_frame
-from dpstrata.fielding.grid_noise import noise_at, office_noise_at
 from dpstrata.fielding.publish import publish
-from dpstrata.fielding.randomizers.noise import noised_sum, steps_of_reports
-from dpstrata.fielding.releases.sums import SumsFielding
-from dpstrata.fielding.results import reader_of
+from dpstrata.fielding.randomizers.noise import noise_at, noised_sum, office_noise_at, steps_of_reports
+from dpstrata.fielding.releases import SumsFielding
 from dpstrata.words.results import FEW, ONLY_ONE
 from surveys import (
     COLUMNS,
@@ -91,12 +90,12 @@ def test_from_reports_to_an_estimate(tmp_path, layers):
     assert [row["stratum"] for row in rows] == list(plan.strata.names)
     assert [int(row["answers"]) for row in rows] == plan.sample_sizes.tolist()
     reports = by_stratum(tmp_path)
-    for row in rows:
-        name, noise = row["stratum"], office_noise_at(plan, row["stratum"])
+    for place, row in enumerate(rows):
+        name, noise = row["stratum"], office_noise_at(plan, place)
         drawn, most = float(row["sum"]) - sum(reports[name]), 40 * np.sqrt(noise.variance(0))
         assert abs(drawn) < most * 100_000
         if layers != "raw":  # whole steps of the grid of the reports
-            without, with_one = (noised_sum(plan, name, reports[name], number) for number in (0, 1))
+            without, with_one = (noised_sum(plan, place, reports[name], number) for number in (0, 1))
             steps = (float(row["sum"]) - without) / (with_one - without)
             assert steps == pytest.approx(round(steps), abs=1e-3)
             assert without == pytest.approx(sum(reports[name]), rel=1e-9)
@@ -217,8 +216,8 @@ def test_reports_of_another_design_are_refused(tmp_path):
 
 def test_a_yes_no_report_is_one_of_two_numbers(tmp_path):
     plan = survey(tmp_path, **LAYERS["yes/no"])
-    low, high = noise_at(plan, "north").shares(np.array([0, 1])).tolist()
-    assert steps_of_reports(plan, "north", [low, high, low]).tolist() == [0, 1, 0]
+    low, high = noise_at(plan, 0).shares(np.array([0, 1])).tolist()
+    assert steps_of_reports(plan, 0, [low, high, low]).tolist() == [0, 1, 0]
     for wrong in (
         2 * high - low,
         2 * low - high,
@@ -229,7 +228,7 @@ def test_a_yes_no_report_is_one_of_two_numbers(tmp_path):
         np.nextafter(high, 2),
     ):
         with pytest.raises(dps.InputError, match="got 1 others"):
-            steps_of_reports(plan, "north", [low, wrong])
+            steps_of_reports(plan, 0, [low, wrong])
 
 
 @pytest.mark.parametrize("layers", [name for name in LAYERS if name != "raw"])
@@ -238,14 +237,14 @@ def test_every_report_is_read_back(layers, E):
     """Honest reports are never refused, however fine or wide their noise; even with a huge office budget."""
     options = {**LAYERS[layers], "device_epsilon": E}
     plan = dps.design(dps.Strata([10**9, 50], [0.3, 0.3]), epsilon=100, total=400, release="sums", **options)
-    for name, n in zip(plan.strata.names, plan.sample_sizes.tolist(), strict=True):
+    for place, (name, n) in enumerate(zip(plan.strata.names, plan.sample_sizes.tolist(), strict=True)):
         answers = np.resize([plan.inputs.space.lower, plan.inputs.space.upper], n)
         reports = reports_of(plan, name, answers)
-        noise, shares = noise_at(plan, name), plan.inputs.space.shares(reports)
+        noise, shares = noise_at(plan, place), plan.inputs.space.shares(reports)
         expected = (shares - noise.shares(np.array([0]))) / np.diff(noise.shares(np.array([0, 1])))
-        assert steps_of_reports(plan, name, reports) == pytest.approx(expected, abs=0.4)
+        assert steps_of_reports(plan, place, reports) == pytest.approx(expected, abs=0.4)
         written = [float(repr(float(value))) for value in reports]
-        assert (steps_of_reports(plan, name, written) == steps_of_reports(plan, name, reports)).all()
+        assert (steps_of_reports(plan, place, written) == steps_of_reports(plan, place, reports)).all()
 
 
 def test_more_answers_than_invitations_are_refused(tmp_path):
@@ -253,7 +252,7 @@ def test_more_answers_than_invitations_are_refused(tmp_path):
     n = int(plan.sample_sizes[0])
     reports = reports_of(plan, "north", [1.0] * n).tolist()
     with pytest.raises(dps.InputError, match=f"invites {n} people in stratum 'north', got {n + 1} answers"):
-        noised_sum(plan, "north", [*reports, reports[0]], 0)
+        noised_sum(plan, 0, [*reports, reports[0]], 0)
 
 
 def test_few_answers_can_be_accepted(tmp_path):
@@ -329,7 +328,7 @@ def test_a_release_that_was_cut_short_keeps_its_noise(tmp_path, monkeypatch, mom
     means = {row.group: row.estimate for row in dps.estimate(plan, tmp_path / f"sums.{ending}").by("stratum")}
     for name, given in reports.items():
         assert means[name] == pytest.approx(
-            noised_sum(plan, name, given, noise[name]) / len(given), rel=1e-12
+            noised_sum(plan, plan.strata.names.index(name), given, noise[name]) / len(given), rel=1e-12
         )
     assert not (tmp_path / "office.noise").exists()
     entries = json.loads((tmp_path / "ledger.json").read_text())["entries"]
@@ -344,7 +343,9 @@ def test_a_release_that_was_cut_short_may_go_to_another_file(tmp_path, monkeypat
     assert not (tmp_path / "sums.csv").exists()
     (row, _) = dps.estimate(plan, tmp_path / "other.xlsx").by("stratum")
     given = by_stratum(tmp_path)[row.group]
-    assert row.estimate == pytest.approx(noised_sum(plan, row.group, given, noise[row.group]) / len(given))
+    assert row.estimate == pytest.approx(
+        noised_sum(plan, plan.strata.names.index(row.group), given, noise[row.group]) / len(given)
+    )
     (entry,) = json.loads((tmp_path / "ledger.json").read_text())["entries"]
     assert entry["output"].endswith("other.xlsx")
 
@@ -432,8 +433,8 @@ def test_noise_that_does_not_fit_on_the_grid_is_refused():
     options = {"total": 100, "questions": (0, 1), "release": "sums", "mechanism": "staircase"}
     plan = dps.design(strata, epsilon=1e-6, device_epsilon=80, **options)
     with pytest.raises(dps.InputError, match="does not fit on the grid of reports"):
-        office_noise_at(plan, "1")
-    assert office_noise_at(dps.design(strata, epsilon=1e-6, device_epsilon=20, **options), "1") is not None
+        office_noise_at(plan, 0)
+    assert office_noise_at(dps.design(strata, epsilon=1e-6, device_epsilon=20, **options), 0) is not None
 
 
 def test_a_share_of_yes_from_few_answers_is_named():
@@ -446,5 +447,5 @@ def test_a_share_of_yes_from_few_answers_is_named():
         {"0/0/0/0": 0, "1/0/0/0": 0},
         lambda number: None,
     )
-    estimated = reader_of(plan).estimate(plan, published["stratum"], [1.0, 1 / 3], published["answers"])
+    estimated = reader_of(plan).estimate(published["stratum"], [1.0, 1 / 3], published["answers"])
     assert estimated.questions["answer"].doubts == {ONLY_ONE: ("1",), FEW: ("2",)}

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.fielding.results.counts import TableCounts
-from dpstrata.fielding.results.form_figures import joined, share_on
+from dpstrata.fielding.results.form_figures import TableCounts, joined, share_on
 from extent import few
 
 REPEATS = few(500, of=1500)

@@ -7,9 +7,8 @@ import pytest
 
 import dpstrata as dps
 from commands import run
-from dpstrata.fielding.estimate import estimate
-from dpstrata.fielding.results import reader_of
-from dpstrata.fielding.results.counts import FormCounts, TableCounts
+from dpstrata.fielding.estimate import estimate, reader_of
+from dpstrata.fielding.results.form_figures import FormCounts, TableCounts
 from dpstrata.fielding.results.ratios import estimate_ratio
 from dpstrata.fielding.results.table import Estimate
 from extent import few
@@ -38,7 +37,7 @@ def made():
         answers.append((home, smokes.astype(int), trust))
         cells += np.ravel_multi_index((home, smokes.astype(int), trust), (3, 2, 5)).tolist()
         names += [name] * int(n)
-    result = reader_of(plan).estimate(plan, names, ["1"] * len(cells), list(map(str, cells)))
+    result = reader_of(plan).estimate(names, ["1"] * len(cells), list(map(str, cells)))
     return plan, answers, result
 
 

@@ -13,10 +13,11 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.allocation.variances import question_parts
+from dpstrata.fielding.estimate import reader_of
 from dpstrata.fielding.intervals.of_design import PartLimits
 from dpstrata.fielding.intervals.tilt import Limits
 from dpstrata.fielding.randomizers.row import odds_in
-from dpstrata.fielding.results import form_figures, ratios, reader_of
+from dpstrata.fielding.results import form_figures, ratios
 from dpstrata.fielding.sample import draw_sample
 from surveys import Listed, published_by
 
@@ -165,8 +166,8 @@ def survey(release, frame):
         rows[stratum].append(given[form - 1][person])
     columns = published_by(plan, rows)
     if release == "sums":
-        return reader_of(plan).estimate(plan, *columns.values())
-    return reader_of(plan).estimate(plan, *(columns[name] for name in ("stratum", "form", "cell")))
+        return reader_of(plan).estimate(*columns.values())
+    return reader_of(plan).estimate(*(columns[name] for name in ("stratum", "form", "cell")))
 
 
 def repeated(release):

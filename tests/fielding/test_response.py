@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import dpstrata as dps
-from dpstrata.fielding.response import central_losses, check_response, fewest_willing, planned_shares
+from dpstrata.fielding.losses import central_losses, check_response, fewest_willing, planned_shares
 from dpstrata.fielding.results.microdata import estimate_means
 
 NAMES = ["a", "b", "c", "d"]

@@ -9,9 +9,9 @@ import pytest
 
 import dpstrata as dps
 from commands import run
+from dpstrata.fielding.estimate import reader_of
 from dpstrata.fielding.intervals.shares import Reports
-from dpstrata.fielding.releases.sums import SumsFielding
-from dpstrata.fielding.results import reader_of
+from dpstrata.fielding.releases import SumsFielding
 from dpstrata.fielding.results.form_figures import _reported_variances
 from surveys import collected_of, estimate_once, published_by
 
@@ -56,7 +56,7 @@ def test_standard_errors_know_the_noise_of_replaced_rows():
         str(t) for i in range(2) for t, form in enumerate(plan.forms, 1) for _ in range(form.sample_sizes[i])
     ]
     names = [name for i, name in enumerate(strata.names) for _ in range(int(plan.sample_sizes[i]))]
-    result = reader_of(plan).estimate(plan, names, forms, list(map(str, cells)))
+    result = reader_of(plan).estimate(names, forms, list(map(str, cells)))
     planned = {question.name: question.standard_error for question in plan.questions}
     assert all(row.standard_error > 0.3 * planned[row.question] for row in result.whole)
     assert any("too few for a reliable standard error" in said for said in result.sentences)

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 import dpstrata as dps
 from dpstrata.fielding.frames import frame_strata, open_frame
-from dpstrata.fielding.grid_noise import noise_at, office_noise_at, on_grid
+from dpstrata.fielding.randomizers.noise import noise_at, office_noise_at
 from dpstrata.fielding.results.sums import estimate_from_means
 from extent import mean_limit, variance_limits
 
@@ -67,12 +67,13 @@ def means(plan, name, answers, repeats, rng):
 
     What devices send and the office adds is drawn by the library's own samplers, for all surveys at once.
     """
-    n = int(plan.sample_sizes[plan.strata.names.index(name)])
+    row = plan.strata.names.index(name)
+    n = int(plan.sample_sizes[row])
     drawn = np.argsort(rng.random((repeats, len(answers))), axis=1)[:, :n] if n < len(answers) else None
     asked = np.tile(answers, (repeats, 1)) if drawn is None else answers[drawn]
-    office = office_noise_at(plan, name)
-    device = office if plan.inputs.device_epsilon is None else noise_at(plan, name)
-    steps = on_grid(plan, asked.ravel(), device)
+    office = office_noise_at(plan, row)
+    device = office if plan.inputs.device_epsilon is None else noise_at(plan, row)
+    steps = device.place(plan.inputs.space.shares(asked.ravel()))
     if plan.inputs.device_epsilon is None:
         shares = steps / device.steps
     else:
@@ -117,7 +118,7 @@ def of_mean(plan, name, answers):
     """Variance of the mean of a stratum, with the true spread of its answers."""
     row = plan.strata.names.index(name)
     N, n, R = len(answers), int(plan.sample_sizes[row]), plan.inputs.space.range
-    E, device, office = plan.inputs.device_epsilon, noise_at(plan, name), office_noise_at(plan, name)
+    E, device, office = plan.inputs.device_epsilon, noise_at(plan, row), office_noise_at(plan, row)
     noise = 0.0 if E is None else device.variance(0) / n
     stretch = 1.0 if E is None else device.width * device.origin_and_unit[1]
     noise += 0.0 if office is None else stretch**2 * office.variance(0) / n**2

@@ -13,8 +13,7 @@ from dpstrata.fielding.intervals.shares import Reports, share_limits
 from dpstrata.fielding.intervals.tilt import Groups
 from dpstrata.fielding.results.figures import Figure, over_waves
 from dpstrata.fielding.results.microdata import Moments, estimate_from_moments
-from dpstrata.pilots.pilot import pilot_weight, plan_second_wave
-from dpstrata.pilots.waves import combine_waves
+from dpstrata.pilots.pilot import combine_waves, pilot_weight, plan_second_wave
 from dpstrata.words.results import FEW, ONLY_ONE
 from extent import FULL, few
 

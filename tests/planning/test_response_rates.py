@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import dpstrata as dps
-from dpstrata.fielding.response import check_response
+from dpstrata.fielding.losses import check_response
 from extent import few
 from problems import PAPER_SDS, PAPER_SIZES, plain_inverses
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.fielding.results.categories import estimate_shares
-from dpstrata.fielding.results.counts import count_rows
+from dpstrata.fielding.results.form_figures import count_rows
 from dpstrata.fielding.results.forms import estimate_questions
-from dpstrata.fielding.results.microdata import Moments, estimate_from_moments
+from dpstrata.fielding.results.microdata import Moments, estimate_from_moments, estimate_shares
 from dpstrata.fielding.results.sums import estimate_from_means
 from dpstrata.present.report.results import error_by_cause
 from report_reader import Reader

@@ -56,10 +56,10 @@ def test_a_design_has_the_budget_that_was_enumerated(epsilon):
 @pytest.mark.parametrize("k", [2, 3, 6])
 def test_what_is_really_drawn_never_spends_more(k):
     """The sampler's own probabilities, at the budget it rounds down to."""
-    from dpstrata.fielding.grid_noise import noise_at
+    from dpstrata.fielding.randomizers.noise import noise_at
 
     plan = dps.design(dps.Strata([40]), questions=[f"c{i}" for i in range(k)], epsilon=1, total=7)
-    noise = noise_at(plan, "1")
+    noise = noise_at(plan, 0)
     assert noise.e <= plan.local_epsilon(0)
     masses = [noise.mass(i)[1] for i in range(k)]
     worst = max(math.log(one[j] / two[j]) for one in masses for two in masses for j in range(k))

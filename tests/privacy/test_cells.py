@@ -11,12 +11,11 @@ from scipy.optimize import linprog
 
 import dpstrata as dps
 from dpstrata.errors import InputError
-from dpstrata.fielding.grid_noise import noise_at
-from dpstrata.fielding.randomizers.noise import steps_of_reports
+from dpstrata.fielding.randomizers.noise import noise_at, steps_of_reports
 from dpstrata.fielding.results.microdata import estimate_means
 from dpstrata.pilots.spreads import noised_moments
+from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.cells import FEWEST, MOST, CellsNoise
-from dpstrata.privacy.mechanisms.registry import get_mechanism
 from problems import answers_of
 from surveys import reports_of
 
@@ -254,14 +253,14 @@ def test_readings_of_another_machine_are_recognised(mechanism, answers):
         questions=answers,
         mechanism=mechanism,
     )
-    noise = noise_at(plan, "all")
+    noise = noise_at(plan, 0)
     reports = reports_of(plan, "all", [answers[0]] * 20)
-    known = steps_of_reports(plan, "all", reports)
+    known = steps_of_reports(plan, 0, reports)
     moved = reports + 0.9 * noise.slack * plan.inputs.space.range
     # of two cells that are read almost alike the other one may be found
-    assert np.abs(steps_of_reports(plan, "all", moved) - known).max() <= noise.slack * noise.units
+    assert np.abs(steps_of_reports(plan, 0, moved) - known).max() <= noise.slack * noise.units
     with pytest.raises(dps.InputError, match="reports must be answers noised for this design"):
-        steps_of_reports(plan, "all", [answers[0]])
+        steps_of_reports(plan, 0, [answers[0]])
 
 
 @pytest.mark.parametrize("points", [3, 5, 11, 21])

@@ -15,7 +15,7 @@ from mpmath import mp
 
 import dpstrata as dps
 from dpstrata.fielding.figure_grid import figure_grids, report_steps
-from dpstrata.fielding.grid_noise import noise_at
+from dpstrata.fielding.randomizers.noise import noise_at
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::dpstrata.DpstrataWarning"
@@ -33,7 +33,7 @@ class Survey:
         self.K = report_steps(plan) if plan.inputs.release_form.device or plan.inputs.space.steps else 1
         self.reports = {k: {k: mp.mpf(1)} for k in range(self.K + 1)}
         if plan.inputs.release_form.device is not None:
-            device = noise_at(plan, plan.strata.name(0))
+            device = noise_at(plan, 0)
             self.reports = {
                 k: {first + j: mp.mpf(float(p)) for j, p in enumerate(mass)}
                 for k in range(self.K + 1)

@@ -12,7 +12,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.fielding.figure_grid import figure_grids
-from dpstrata.fielding.joint import _losses_inside, loss_of_repeats
+from dpstrata.fielding.losses import _losses_inside, loss_of_repeats
 
 ROUNDING = 1 + 1e-10
 

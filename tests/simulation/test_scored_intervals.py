@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.fielding.results import reader_of
+from dpstrata.fielding.estimate import reader_of
 from dpstrata.fielding.results.mean import estimate_from_figures, limits_of_means_in_surveys
 from dpstrata.fielding.results.reader import Surveys
 from dpstrata.fielding.results.sums import estimate_from_means
@@ -49,7 +49,7 @@ def test_of_all_strata(release, options):
     answers = [[plan.inputs.space.range * rng.random(m) for m in row] for row in counts]
     means = np.array([[each.mean() for each in row] for row in answers])
     squares = np.array([[((each - each.mean()) ** 2).sum() for each in row] for row in answers])
-    scored = reader_of(plan).limits_in_surveys(plan, Surveys(counts, means, squares))
+    scored = reader_of(plan).limits_in_surveys(Surveys(counts, means, squares))
     for i, row in enumerate(answers):
         names = np.repeat(plan.strata.names, counts[i])
         printed = (

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.fielding.releases.sums import SumsFielding
+from dpstrata.fielding.releases import SumsFielding
 from dpstrata.present.report.words import row_in_words
 from dpstrata.words.design_tables import comparison_table, forms_table, precision_table, strata_table, tables
 from dpstrata.words.designs import result_in_words

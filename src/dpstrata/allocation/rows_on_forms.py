@@ -23,14 +23,15 @@ from typing import ClassVar, Literal, NamedTuple, Self
 import numpy as np
 
 from dpstrata.allocation.form_terms import FormTerms, QuestionParts
+from dpstrata.allocation.response import WHOLE, expected_inverse, fewest_for_two_answers
 from dpstrata.allocation.terms import Terms
-from dpstrata.allocation.turnout import WHOLE, expected_inverse, fewest_for_two_answers
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.privacy.amplification import joint_losses, office_budgets
+from dpstrata.privacy.answer_space import AnswerSpace
+from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import point, s
 from dpstrata.privacy.mechanisms.noise import Noise, RowNoise, TableNoise
-from dpstrata.privacy.mechanisms.registry import get_mechanism
-from dpstrata.privacy.two_layers import joint_losses, office_budgets
 from dpstrata.survey.forms import FormPlan, Table
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
@@ -130,7 +131,7 @@ class RowsOnForms(FormTerms):
         tables = [table_noise(questionnaire, forms[t], j, levels) for j, t, levels in entries]
         return cls(
             chosen=forms,
-            fitted=get_mechanism(inputs.mechanism, inputs.space),
+            fitted=get_mechanism(inputs.mechanism, AnswerSpace(0, 1, 1)),
             importances=importances(questionnaire),
             ranges=np.array([question.range for question in questionnaire]),
             spreads=spreads.variances,

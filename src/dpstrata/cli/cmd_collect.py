@@ -164,8 +164,8 @@ def invite_command(
 
 def _require_kept(contacts: Path | None, id: str, keep: list[str], out: Path) -> None:
     """Check what would be refused after the draw: a file that is there already, and columns to keep."""
-    from dpstrata.collect.contacts import require_contacts
     from dpstrata.collect.invitations import require_invitations
+    from dpstrata.collect.letters import require_contacts
 
     require_invitations(out, id, keep)
     if contacts is not None and keep:

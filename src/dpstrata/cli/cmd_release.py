@@ -112,7 +112,7 @@ def _one_by_one(design: Path, stratum: str) -> None:
     import sys
 
     from dpstrata.designs.record import Design
-    from dpstrata.fielding.grid_noise import place_of
+    from dpstrata.fielding.answer_files import place_of
     from dpstrata.fielding.randomize import randomize
 
     plan = Design.read(design)

@@ -319,7 +319,7 @@ def _with_pilot(
     from dpstrata.designs.record import Design
     from dpstrata.errors import InputError, option
     from dpstrata.fielding.estimate import estimate_from
-    from dpstrata.pilots.waves import combine_waves
+    from dpstrata.pilots.pilot import combine_waves
 
     if pilot is None or pilot_answers is None:
         raise InputError(f"to combine two waves, give both {option('pilot')} and {option('pilot_answers')}.")

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from dpstrata.collect.codes import CodeFormat, check_code_format, draw_codes
-from dpstrata.collect.contacts import read_contacts
 from dpstrata.collect.folder import (
     DATABASE,
     DESIGN,
@@ -27,7 +25,7 @@ from dpstrata.collect.folder import (
     require_same_origin,
 )
 from dpstrata.collect.kit import Kit, respondent_kit
-from dpstrata.collect.letters import Letters, Writer
+from dpstrata.collect.letters import CodeFormat, Letters, Writer, check_code_format, draw_codes, read_contacts
 from dpstrata.collect.postgresql_store import PostgresqlTables
 from dpstrata.collect.sealing import public_key, read_office_key
 from dpstrata.collect.sqlite_store import SqliteTables
@@ -48,7 +46,7 @@ from dpstrata.files.writing import (
     write_atomically,
     write_table,
 )
-from dpstrata.privacy.batches import LARGEST
+from dpstrata.privacy.amplification import LARGEST_BATCH
 
 BATCH = 20
 MOST_COUNTERS = 1_000_000
@@ -338,8 +336,8 @@ def _is_site(address: str) -> bool:
 
 
 def _require_batch(batch: object) -> None:
-    if isinstance(batch, bool) or not isinstance(batch, int) or not 2 <= batch <= LARGEST:
-        raise InputError.must("batch", f"be a whole number from 2 to {LARGEST}", batch)
+    if isinstance(batch, bool) or not isinstance(batch, int) or not 2 <= batch <= LARGEST_BATCH:
+        raise InputError.must("batch", f"be a whole number from 2 to {LARGEST_BATCH}", batch)
 
 
 def require_outside(folder: Path, *paths: Path) -> None:

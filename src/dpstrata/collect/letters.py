@@ -1,23 +1,32 @@
-"""Letters of invitation as PDF: a page for everyone, with their address, link and QR code."""
+"""What invitations are sent with: columns of contacts, QR codes, and letters as PDF.
+
+A letter is a page for everyone, with their address, link and QR code.
+"""
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from html import escape
 from pathlib import Path
+from typing import Any, Literal, get_args
 
-from dpstrata.collect.codes import code_in_page, require_codes
-from dpstrata.collect.contacts import read_contacts
 from dpstrata.collect.kit import Kit
 from dpstrata.collect.languages import direction_in, direction_of, tag_of
-from dpstrata.errors import InputError, option
+from dpstrata.errors import InputError, MissingExtraError, option
+from dpstrata.files.cells import text_of
+from dpstrata.files.headers import require_columns
 from dpstrata.files.printing import print_page, require_printer
+from dpstrata.files.tables import Table, read_table
 from dpstrata.files.writing import make_private_folder, write_atomically
 from dpstrata.words.consent import ENGLISH, has_texts, letter_text, written_date
+from dpstrata.words.numbers import counted
 
+CodeFormat = Literal["svg", "png"]
+_PIXELS = {"svg": 4, "png": 12}  # a module of a PNG is a millimetre at 300 dots an inch
 _COLUMN = re.compile(r"\{([^{}]+)\}")  # in a line of an address
 _TOGETHER = 200  # letters in a file, and in memory
 _WHAT = "letters of invitation"
@@ -36,6 +45,85 @@ article { margin-bottom: 1.2em; }
 .link svg { width: 34mm; height: 34mm; margin-right: 6mm; vertical-align: middle; }
 .link code { display: inline-block; width: 118mm; vertical-align: middle; overflow-wrap: anywhere; }
 """
+
+
+def require_contacts(table: str | Path, *, id: str, columns: Sequence[str]) -> None:
+    """Require that a table has these columns."""
+    _with_columns(table, id, columns)
+
+
+def _with_columns(table: str | Path, id: str, columns: Sequence[str]) -> tuple[Table, tuple[str, ...]]:
+    read = read_table(Path(table), about_people=True)
+    needed = tuple(dict.fromkeys((id, *columns)))
+    require_columns(read.source, read.columns, *needed, sheets=read.sheets, about_people=True)
+    return read, needed
+
+
+def read_contacts(
+    table: str | Path, *, id: str, people: Sequence[str], columns: Sequence[str]
+) -> list[dict[str, str]]:
+    """Return these columns of a table as text, for everyone in the order of the ids.
+
+    Raises
+    ------
+    InputError
+        If a column or someone is missing, or someone is there twice; nobody is named.
+    """
+    read, needed = _with_columns(table, id, columns)
+    ids = [text_of(cell) for cell in read.columns[id]]
+    place = {person: row for row, person in enumerate(ids)}
+    missing = sum(person not in place for person in people)
+    if missing:
+        raise InputError(
+            f"{read.source} must have everyone in the sample, got all but {counted(missing, 'person')}.",
+            where=read.source,
+        )
+    if len(place) < len(ids):
+        raise InputError(f"{read.source} must have everyone once, got an id twice.", where=read.source)
+    return [{name: text_of(read.columns[name][place[person]]) for name in needed} for person in people]
+
+
+def check_code_format(given: str) -> None:
+    """Refuse a kind of file that codes are not drawn as."""
+    if given not in get_args(CodeFormat):
+        raise InputError.must("code_format", "be one of svg, png", given)
+
+
+def draw_codes(
+    folder: Path, links: Sequence[str], kind: CodeFormat, *, progress: Callable[[int], None]
+) -> None:
+    """Draw a QR code of every link, in files that only their owner may read."""
+    make_private_folder(folder)
+    digits = len(str(len(links)))
+    for number, link in enumerate(links, start=1):
+        drawn = io.BytesIO()
+        _code(link).save(drawn, kind=kind, scale=_PIXELS[kind])
+        write_atomically(folder / f"{number:0{digits}}.{kind}", drawn.getvalue(), private=True)
+        progress(1)
+
+
+def code_in_page(link: str) -> str:
+    """Draw the QR code of a link as a piece of HTML."""
+    return str(_code(link).svg_inline(omitsize=True))
+
+
+def require_codes() -> Any:
+    """Return what draws codes.
+
+    Raises
+    ------
+    MissingExtraError
+        Without the extra ``collect``.
+    """
+    try:
+        import segno
+    except ImportError:
+        raise MissingExtraError("QR codes need", "collect") from None
+    return segno
+
+
+def _code(link: str) -> Any:
+    return require_codes().make(link, error="m", micro=False)
 
 
 @dataclass(frozen=True, slots=True)

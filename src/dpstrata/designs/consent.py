@@ -52,9 +52,7 @@ def consent_figures(plan: Design, noised_at: str | None, form: int | None) -> Co
     if device_epsilon is not None:  # what is made of reports tells no more than they do
         spent -= max(plan.inputs.promise.central_epsilon - device_epsilon, 0.0)
     # the office leaves its noise out where that of devices is enough
-    left_out = (
-        release.credits_devices and device_epsilon is not None and bool((budgets >= device_epsilon).any())
-    )
+    left_out = device_epsilon is not None and bool(np.isinf(plan.problem.forms.office_budgets(budgets)).any())
     return ConsentFigures(
         published=release.told,
         unit="rows" if len(plan.inputs.questions) > 1 else "answers",

@@ -1,23 +1,38 @@
-"""Answers as people write them, read from files and data frames; no message shows one."""
+"""Tables of answers, as people write them and as they are published, by stratum of a design.
+
+No message shows an answer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.files.cells import text_of
 from dpstrata.files.headers import require_columns
 from dpstrata.files.tables import Table, read_table, table_from_frame
+from dpstrata.numerics.arrays import IntArray
 from dpstrata.survey.classes import BETWEEN
 from dpstrata.survey.questionnaires.question import Question
+from dpstrata.survey.strata import Strata
 from dpstrata.words.numbers import has_two_readings, read_number
+from dpstrata.words.survey import no_such_stratum
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
 
-STRATUM = "stratum"
+# columns of published tables, as releases write them and results read them
+STRATUM, COUNT = "stratum", "answers"
+SUM = "sum"
+COLUMN, GROUP, MEAN = "column", "group", "mean"
+TABLE, ENTRY, VALUE = "table", "entry", "count"
 _DIGITS = 15
 
 
@@ -28,6 +43,30 @@ def open_answers(answers: str | Path | IntoFrame, *, sheet: str | None = None) -
     if sheet is not None:
         raise InputError(f"{option('sheet')} requires an Excel file, got a data frame.", value=sheet)
     return table_from_frame(answers)
+
+
+@lru_cache(maxsize=8)
+def _places_by_name(strata: Strata) -> Mapping[str, int]:
+    """Look all strata up once: a survey is noised person by person."""
+    return {name: place for place, name in enumerate(strata.names)}
+
+
+def place_of(plan: Design, stratum: str) -> int:
+    """Return the place of a stratum that a design must have."""
+    try:
+        return _places_by_name(plan.strata)[stratum]
+    except (KeyError, TypeError):  # such as for a list
+        raise InputError(no_such_stratum(plan.strata, stratum)) from None
+
+
+def places(plan: Design, strata: Sequence[str]) -> IntArray:
+    """Return the places of strata in a design, all of which it must have."""
+    place = _places_by_name(plan.strata)
+    codes = np.fromiter(map(place.get, strata, repeat(-1)), dtype=np.int64, count=len(strata))
+    unknown = {str(strata[i]) for i in np.flatnonzero(codes < 0).tolist()}
+    if unknown:
+        raise InputError(no_such_stratum(plan.strata, min(unknown)))
+    return codes
 
 
 def read_noised(table: Table, stratum: str, answer: str) -> tuple[list[str], list[float]]:

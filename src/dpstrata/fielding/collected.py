@@ -13,8 +13,8 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.answer_files import read_answers, read_position
 from dpstrata.fielding.draw import FORM
-from dpstrata.fielding.grid_noise import require_invited
 from dpstrata.fielding.randomizers import randomizers_of
+from dpstrata.fielding.randomizers.noise import require_invited
 from dpstrata.fielding.randomizers.randomizer import Randomizer
 from dpstrata.fielding.sample import ReportKey
 from dpstrata.files.cells import text_of
@@ -60,8 +60,8 @@ class Collected:
         counts = self.counts(plan)
         if not counts.any():
             raise InputError("there must be at least one answer, got none; nothing was released.")
-        for name, number in zip(plan.strata.names, counts.tolist(), strict=True):
-            require_invited(plan, name, number)
+        for stratum, number in enumerate(counts.tolist()):
+            require_invited(plan, stratum, number)
         if self.from_devices:
             randomizers = randomizers_of(plan)
             for key, reports in self.answers.items():

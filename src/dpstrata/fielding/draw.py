@@ -12,10 +12,9 @@ import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.answer_files import open_answers, read_people, read_positions
+from dpstrata.fielding.answer_files import open_answers, places, read_people, read_positions
 from dpstrata.fielding.frames.base import Frame, stratum_column
 from dpstrata.fielding.frames.files import file_digest
-from dpstrata.fielding.grid_noise import rows_by_name
 from dpstrata.fielding.keys import commitment, new_key, read_key, survey_key, write_key
 from dpstrata.fielding.sample import ReportKey, Sample, draw_sample, require_sizes
 from dpstrata.files.cells import text_of
@@ -165,13 +164,12 @@ def read_sample(sample: Path, plan: Design, *, id: str, stratum: Sequence[str]) 
     """Read everyone in a sample, with what their report is filed under."""
     table = open_answers(sample)
     people, names = read_people(table, id, (stratum_column(stratum),))
-    strata = rows_by_name(plan.strata)
     parts = read_positions(table, PART, 0, 0, "the number of a part")
     forms = read_positions(table, FORM, 1, len(plan.forms), "the number of a form")
-    keys = zip(names, parts, forms, strict=True)
+    keys = zip(places(plan, names).tolist(), parts, forms, strict=True)
     return {
-        person: ReportKey(strata[name], part, form - 1)
-        for person, (name, part, form) in zip(people, keys, strict=True)
+        person: ReportKey(place, part, form - 1)
+        for person, (place, part, form) in zip(people, keys, strict=True)
     }
 
 

@@ -9,14 +9,32 @@ from dpstrata.designs.record import Design
 from dpstrata.fielding.answer_files import STRATUM, open_answers
 from dpstrata.fielding.frames import Engine
 from dpstrata.fielding.ledger import check_release
-from dpstrata.fielding.results import reader_of
+from dpstrata.fielding.results.forms import RowsReader, TablesReader
+from dpstrata.fielding.results.mean import MeanReader
+from dpstrata.fielding.results.microdata import CategoriesReader, MicrodataReader
+from dpstrata.fielding.results.reader import Reader
 from dpstrata.fielding.results.results import Results
+from dpstrata.fielding.results.sums import SumsReader
 from dpstrata.files.tables import require_file
 from dpstrata.survey.classes import refuse_late
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
     from pyspark.sql import DataFrame
+
+
+# what a design publishes of its only question, and of questions on forms
+READERS: dict[str, type[Reader]] = {"microdata": MicrodataReader, "sums": SumsReader, "mean": MeanReader}
+_OF_ROWS: dict[str, type[Reader]] = {"microdata": RowsReader, "sums": TablesReader}
+
+
+def reader_of(plan: Design) -> Reader:
+    """Return the reader of what a design publishes."""
+    if plan.inputs.rows:
+        return _OF_ROWS[plan.inputs.release](plan)
+    if not plan.inputs.space.numbers:  # names are published one by one, and in no other way
+        return CategoriesReader(plan)
+    return READERS[plan.inputs.release](plan)
 
 
 def estimate(
@@ -72,18 +90,18 @@ def estimate_from(
     engine: Engine = "duckdb",
 ) -> Results:
     """Do the same for a design that has been read; a ledger may lie beside its document."""
-    reader, answer = reader_of(plan), plan.inputs.questions[0].name
+    reader = reader_of(plan)
     path = Path(answers) if isinstance(answers, str | Path) else None
     if hasattr(answers, "mapInArrow"):
-        return reader.estimate_on_spark(plan, answers, stratum, answer)
+        return reader.estimate_on_spark(answers, stratum)
     if path is not None and engine == "spark":
         from dpstrata.fielding.frames.spark import read_spark
 
         require_file(str(answers), spark=True)
         data = read_spark(str(answers))
         check_release(plan, path, document)
-        return reader.estimate_on_spark(plan, data, stratum, answer)
-    columns = reader.read(open_answers(answers), stratum, answer)
+        return reader.estimate_on_spark(data, stratum)
+    columns = reader.read(open_answers(answers), stratum)
     if path is not None:
         check_release(plan, path, document)
-    return reader.estimate(plan, *columns)
+    return reader.estimate(*columns)

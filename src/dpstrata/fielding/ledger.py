@@ -22,9 +22,8 @@ import numpy as np
 from dpstrata.designs.record import Design
 from dpstrata.errors import DpstrataWarning, InputError, option
 from dpstrata.fielding.frames.files import file_digest
-from dpstrata.fielding.joint import delta_of_repeats, loss_of_repeats
 from dpstrata.fielding.keys import commitment
-from dpstrata.fielding.response import ROUNDING, planned_shares
+from dpstrata.fielding.losses import ROUNDING, delta_of_repeats, loss_of_repeats, planned_shares
 from dpstrata.files.writing import write_atomically
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.promises import Spent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
@@ -77,17 +77,13 @@ def privatize(
         design, a design that does not state its range, no answer at all, a response that contradicts the
         design, and releases that need ``again``; nobody and no answer is named, and nothing is spent.
     """
-    files = Files.given(design=design, answers=answers, sample=sample, out=out, key_file=key_file)
-    plan = Design.read(files.design)
-    if plan.inputs.release != Microdata.name:
-        raise InputError(
-            f"privatize noises answers that are published one by one, got a design with "
-            f"{option(OPTION, plan.inputs.release)}, which publishes none. Use publish."
-        )
-    batch = read_batch(
-        plan,
-        files,
+    batch = _read_batch(
+        design,
         answers,
+        one_by_one=True,
+        sample=sample,
+        out=out,
+        key_file=key_file,
         id=id,
         stratum=stratum,
         sheet=sheet,
@@ -156,23 +152,46 @@ def publish(
         outside the range of the design, no answer at all, a response that contradicts the design, and
         releases that need ``again``; nobody and no answer is named, and nothing is spent.
     """
-    files = Files.given(design=design, answers=answers, sample=sample, out=out, key_file=key_file)
-    plan = Design.read(files.design)
-    if plan.inputs.release == Microdata.name:
-        raise InputError(
-            f"publish adds answers up, got a design with {option(OPTION, plan.inputs.release)}, whose noised "
-            "answers are published one by one. Use privatize."
-        )
-    batch = read_batch(
-        plan,
-        files,
+    batch = _read_batch(
+        design,
         answers,
+        one_by_one=False,
+        sample=sample,
+        out=out,
+        key_file=key_file,
         id=id,
         stratum=stratum,
         sheet=sheet,
         accept_response=accept_response,
     )
     return publish_batch(batch, again=again, progress=progress)
+
+
+def _read_batch(
+    design: str | Path,
+    answers: str | Path | IntoFrame,
+    *,
+    one_by_one: bool,
+    sample: str | Path,
+    out: str | Path,
+    key_file: str | Path,
+    **how_to_read: Any,
+) -> Batch:
+    """Read design and answers, and require that answers are published one by one, or that they are not."""
+    files = Files.given(design=design, answers=answers, sample=sample, out=out, key_file=key_file)
+    plan = Design.read(files.design)
+    asked = option(OPTION, plan.inputs.release)
+    if one_by_one and plan.inputs.release != Microdata.name:
+        raise InputError(
+            f"privatize noises answers that are published one by one, got a design with {asked}, which "
+            "publishes none. Use publish."
+        )
+    if not one_by_one and plan.inputs.release == Microdata.name:
+        raise InputError(
+            f"publish adds answers up, got a design with {asked}, whose noised answers are published one "
+            "by one. Use privatize."
+        )
+    return read_batch(plan, files, answers, **how_to_read)
 
 
 def publish_batch(batch: Batch, *, again: bool, progress: Callable[[int], None] | None = None) -> Released:

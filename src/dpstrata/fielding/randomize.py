@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.grid_noise import place_of
+from dpstrata.fielding.answer_files import place_of
 from dpstrata.fielding.randomizers import randomizer_of
 
 

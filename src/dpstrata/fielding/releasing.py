@@ -18,11 +18,10 @@ from dpstrata.errors import InputError
 from dpstrata.fielding.answer_files import open_answers, read_people
 from dpstrata.fielding.collected import Collected, read_collected
 from dpstrata.fielding.draw import check_record, drawn_columns, read_sample
-from dpstrata.fielding.grid_noise import require_stated_answers
-from dpstrata.fielding.joint import joint_shares
 from dpstrata.fielding.keys import commitment, new_key, read_key, read_or_make_key
 from dpstrata.fielding.ledger import Entry, Ledger, Recognition, keyed_digest, locked
-from dpstrata.fielding.response import Response, check_response
+from dpstrata.fielding.losses import Response, check_response, joint_shares
+from dpstrata.fielding.randomizers.noise import require_stated_answers
 from dpstrata.fielding.sample import ReportKey
 from dpstrata.files.writing import (
     as_path,

@@ -29,7 +29,7 @@ from dpstrata.files.headers import require_columns
 from dpstrata.files.tables import EXCEL_ENDINGS, TEXT_ENDINGS, read_table
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.answer_space import AnswerSpace
-from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism
+from dpstrata.privacy.mechanisms import MECHANISMS, get_mechanism
 from dpstrata.survey.options import LARGEST_TOTAL, as_number
 from dpstrata.survey.priors import Distribution, read_prior, values_prior
 from dpstrata.words.numbers import read_number
@@ -327,10 +327,12 @@ def _planned(
     doubled = [name for name, value in given.items() if value not in (None, _BEST)]
     if doubled:
         raise InputError(f"{option(doubled[0])} follows from {option('plan')} and cannot be given too.")
-    if plan.inputs.rows or not plan.inputs.space.numbers or plan.standard_error is None:
+    first, *others = plan.inputs.questions
+    if others or not first.space.numbers or plan.standard_error is None:
         raise InputError(f"{option('plan')} must estimate the population mean of one number.")
     answers = plan.total if plan.expected_answers is None else max(round(plan.expected_answers), 1)
-    noise = answers * plan.variance_parts.privacy / plan.inputs.space.range**2
+    unit = float(plan.problem.forms.ranges[0])  # of its variances
+    noise = answers * plan.variance_parts.privacy * (unit / first.range) ** 2
     return answers, plan.mechanism.name, noise
 
 

@@ -12,25 +12,25 @@ from fractions import Fraction
 import numpy as np
 
 from dpstrata.allocation.domains import Partition, find_partitions
-from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.posing import pose
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.allocation.proof.certificate import Certificate
-from dpstrata.allocation.solvers.budget import solve_budget
+from dpstrata.allocation.single_mean import SingleMean
+from dpstrata.allocation.solvers.budget import solve_budget, solve_spending
 from dpstrata.allocation.solvers.exact import solve_exactly
-from dpstrata.allocation.solvers.free import best_sizes
-from dpstrata.allocation.solvers.noised_once.solve import solve_noised_once
-from dpstrata.allocation.solvers.solution import Bounded, NoisedOnceSolution, Solution
-from dpstrata.allocation.solvers.spending import solve_spending
+from dpstrata.allocation.solvers.single_mean import solve_single_mean
+from dpstrata.allocation.solvers.sizes_at_price import best_sizes
+from dpstrata.allocation.solvers.solution import Bounded, SingleMeanSolution, Solution
 from dpstrata.allocation.solvers.targets import solve_targets
 from dpstrata.allocation.variances import stratum_variances, variance_parts
 from dpstrata.designs.outcome import Outcome
 from dpstrata.designs.record import Design
 from dpstrata.errors import DpstrataWarning, InfeasibleError, InputError, NotAvailableError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.planning.forms.question_targets import design_for_targets
 from dpstrata.survey.costs import fits_budget, total_cost
-from dpstrata.survey.goals import TARGETS, AtMost, Budget, Precision, Total
+from dpstrata.survey.goals import TARGETS, AtMost, Budget, Precision, QuestionTargets, Total
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.strata import Strata
 from dpstrata.survey.targets import CV
@@ -45,9 +45,11 @@ def design_for(strata: Strata, inputs: Inputs, problem: Problem | None = None) -
     ``problem`` is what the inputs pose but for its total, where that is known already.
     """
     problem = problem or pose(inputs, strata)
-    search = (_FigureSearch if problem.families else _Totals)(strata, inputs, problem)
     if inputs.domains is not None:
         find_partitions(strata, inputs)  # says what is wrong with them before any work
+    if isinstance(inputs.goal, QuestionTargets):
+        return design_for_targets(strata, inputs, problem)
+    search = (_FigureSearch if problem.families else _Totals)(strata, inputs, problem)
     match inputs.goal:
         case Total(total):
             return search.with_total(total)
@@ -395,12 +397,12 @@ class _FigureSearch(_Totals):
 
     def __init__(self, strata: Strata, inputs: Inputs, problem: Problem) -> None:
         super().__init__(strata, inputs, problem)
-        self.found: dict[int, NoisedOnceSolution] = {}
+        self.found: dict[int, SingleMeanSolution] = {}
 
     def solve(self, total: int) -> Solution:
         """Find sizes and scales for ``total``."""
         if total not in self.found:
-            self.found[total] = solve_noised_once(NoisedOnce.of(super().problem(total)))
+            self.found[total] = solve_single_mean(SingleMean(super().problem(total)))
         return Solution(self.found[total].sizes, self.found[total].relaxed_sizes, price=None)
 
     def problem(self, total: int) -> Problem:

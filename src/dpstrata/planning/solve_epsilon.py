@@ -232,7 +232,9 @@ class _Search:
         try:
             plan = design_as_asked(self.strata, replace(self.inputs, **changes), warn=False)
         except InfeasibleError as error:
-            proven = not self.inputs.rows and (error.misses is None or error.misses[1] > 1.0)
+            # forms are searched, and others may do
+            searched = self.inputs.asks_by_question
+            proven = not searched and (error.misses is None or error.misses[1] > 1.0)
             return Tried(value, False, None, error.sentence, proven), None
         if self.at_most is None or plan.total <= self.at_most:
             return Tried(value, True, plan.total, "", True), plan

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpstrata.allocation.noised_once import NoisedOnce
-from dpstrata.allocation.noised_once_turnout import strengths_after_field
+from dpstrata.allocation.single_mean import SingleMean
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.results import reader_of
+from dpstrata.fielding.estimate import reader_of
 from dpstrata.fielding.results.reader import Surveys
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.simulation.people import (
@@ -102,7 +101,7 @@ def simulate(
     weights = plan.strata.sizes / plan.strata.population
     surveys = Surveys(counts, means, squares, *_noise_of_figures(plan, counts, generator))
     wholes, truth = means @ weights + surveys.noise, float(truths @ weights)
-    limits = reader_of(plan).limits_in_surveys(plan, surveys)
+    limits = reader_of(plan).limits_in_surveys(surveys)
     covered = (limits.lower <= truth) & (truth <= limits.upper)
     return _summarise_mean(plan, wholes - truth, covered, seed)
 
@@ -250,12 +249,12 @@ def _noise_of_figures(
     noise, variances = np.zeros((2, len(numbers)))
     if not plan.problem.families:
         return noise, variances
-    one = NoisedOnce.of(plan.problem)
+    one = SingleMean(plan.problem)
     shares = [np.sqrt(family.weights * len(one.families)) for family in one.families]
     planned = one.strengths_at(plan.sample_sizes)
     best = min(range(len(planned)), key=lambda i: float(((shares[i] / planned[i]) ** 2).sum()))
     for row, m in enumerate(numbers):
-        scales = shares[best] / strengths_after_field(one, planned, m)[best]
+        scales = shares[best] / one.raised_to_answers(m, planned)[best]
         noise[row] = generator.laplace(0.0, scales).sum()
         variances[row] = 2.0 * np.square(scales).sum()
     return noise, variances

@@ -9,8 +9,8 @@ from dpstrata.words.numbers import counted, plain_number, round_up, three_digits
 
 if TYPE_CHECKING:
     from dpstrata.collect.overseeing import Progress
+    from dpstrata.fielding.losses import Response
     from dpstrata.fielding.releasing import Released
-    from dpstrata.fielding.response import Response
 
 TAKEN_UP = (
     "An interrupted run had made this release already; its results are in place, and later changes to the "

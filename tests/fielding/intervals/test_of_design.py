@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.fielding.form_tables import table_entries, table_label
 from dpstrata.fielding.intervals import tilt
 from dpstrata.fielding.intervals.means import Means
 from dpstrata.fielding.intervals.of_design import PartLimits
 from dpstrata.fielding.intervals.shares import Reports, share_limits
 from dpstrata.fielding.intervals.tilt import Groups
-from dpstrata.fielding.results.categories import estimate_shares
-from dpstrata.fielding.results.counts import FormCounts, TableCounts, published_counts
+from dpstrata.fielding.randomizers.row import table_entries, table_label
+from dpstrata.fielding.results.form_figures import FormCounts, TableCounts, published_counts
 from dpstrata.fielding.results.forms import estimate_questions
+from dpstrata.fielding.results.microdata import estimate_shares
 from dpstrata.fielding.results.sums import estimate_from_means
 
 N = np.array([2000, 1500, 2500])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from dpstrata.fielding.intervals.ratios import Bounded, ratio_limits
 from dpstrata.fielding.intervals.tilt import Limits
+from dpstrata.fielding.results.ratios import Bounded, ratio_limits
 
 
 def bounded(estimate, lower, upper):

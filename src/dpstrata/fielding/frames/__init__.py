@@ -100,7 +100,7 @@ def open_frame(
             value=table,
         )
     if not isinstance(people, str | Path) and not hasattr(people, "mapInArrow"):
-        from dpstrata.fielding.frames.memory import MemoryFrame
+        from dpstrata.fielding.frames.files import MemoryFrame
 
         return MemoryFrame(id, columns, eager_frame(people))
     from dpstrata.fielding.frames.spark import open_spark_frame

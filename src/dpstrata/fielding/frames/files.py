@@ -1,4 +1,4 @@
-"""Frames in files and DuckDB databases, read by DuckDB in batches, never as a whole."""
+"""Frames in files, DuckDB databases and data frames, which DuckDB reads in batches, never as a whole."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import tempfile
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpstrata.errors import InputError, MissingExtraError, option
 from dpstrata.fielding.frames.base import (
@@ -19,15 +19,19 @@ from dpstrata.fielding.frames.base import (
     Frame,
     FrameSummary,
     Sift,
+    find_repeats,
+    plain_ids,
     require_numbers,
     summarize,
 )
-from dpstrata.fielding.frames.spelling import find_repeats, plain_ids
 from dpstrata.files.cells import is_error_value, text_of
 from dpstrata.files.headers import require_columns
 from dpstrata.files.labelled import STATISTICS_ENDINGS
-from dpstrata.files.tables import EXCEL_ENDINGS, TEXT_ENDINGS, lines_above_header, read_table
+from dpstrata.files.tables import DATA_FRAME, EXCEL_ENDINGS, TEXT_ENDINGS, lines_above_header, read_table
 from dpstrata.survey.classes import BETWEEN
+
+if TYPE_CHECKING:
+    from narwhals import DataFrame
 
 DATABASE_ENDINGS = (".duckdb", ".db", ".sqlite", ".sqlite3")  # which may be DuckDB's or SQLite's
 _BATCH = 1 << 16
@@ -273,6 +277,42 @@ class FileFrame(DuckFrame):
                         f"{self.path} has several columns named {column!r}.", where=str(self.path)
                     )
         return titles
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryFrame(DuckFrame):
+    """A frame in a data frame.
+
+    Attributes
+    ----------
+    data : narwhals.DataFrame
+        Everyone, each once.
+    """
+
+    data: DataFrame[Any] = field(repr=False)
+
+    @property
+    def source(self) -> str:
+        """What messages call it."""
+        return DATA_FRAME
+
+    def _attach(self, connection: Any, columns: Sequence[str], opened: ExitStack) -> None:
+        """Make the columns that are needed known as ``frame``."""
+        import pyarrow
+
+        for column in columns:
+            self.require_column(column, self.data.columns)
+        connection.register("frame", pyarrow.table({name: self._arrow(name) for name in columns}))
+
+    def _arrow(self, name: str) -> Any:
+        """Return a column as Arrow's; its own errors can show a cell."""
+        try:
+            return self.data[name].to_arrow()
+        except ModuleNotFoundError:
+            raise MissingExtraError("frames need", "survey") from None
+        except Exception:  # every library has its own
+            pass
+        raise InputError(f"column {name!r} of {DATA_FRAME} must hold one kind of values, got several.")
 
 
 def _frame_text(cell: Any, is_id: bool) -> str | None:

@@ -21,11 +21,12 @@ from dpstrata.fielding.frames.base import (
     Frame,
     FrameSummary,
     Sift,
+    find_repeats,
+    plain_ids,
     require_numbers,
     summarize,
 )
 from dpstrata.fielding.frames.spark_session import require_spark, spark_session
-from dpstrata.fielding.frames.spelling import find_repeats, plain_ids
 from dpstrata.files.tables import TEXT_ENDINGS
 from dpstrata.survey.classes import BETWEEN
 

@@ -6,7 +6,9 @@ adds them up and adds one whole number of noise; what is published depends on no
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,17 +16,104 @@ import numpy.typing as npt
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
-from dpstrata.fielding.answer_files import read_present_numbers
-from dpstrata.fielding.grid_noise import check_answers, noise_at, office_noise_at, on_grid, require_invited
-from dpstrata.fielding.published_columns import COUNT, SUM
+from dpstrata.fielding.answer_files import COUNT, SUM, read_present_numbers
 from dpstrata.fielding.randomizers.randomizer import Randomizer
 from dpstrata.files.tables import Table
-from dpstrata.numerics.arrays import IntArray
+from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.category_response import CategoryResponse
-from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, to_grid
+from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, to_grid
 from dpstrata.privacy.mechanisms.randomized_response import RandomizedResponse
 from dpstrata.survey.questionnaires.question import Question
 from dpstrata.survey.releases import OPTION
+
+# Budgets are rounded down before anything is drawn, by more than any logarithm can be off.
+_DOWN = 1.0 - 2.0**-48
+_LONGEST = 60.0  # e times noise in answer ranges, beyond which it is less than once in 10^25 draws
+
+
+def check_answers(plan: Design, stratum: int, answers: npt.ArrayLike) -> FloatArray:
+    """Check answers: numbers that the design allows (clipped where it says so), no more than were invited."""
+    question = plan.inputs.question
+    values = question.of_kind.checked(question, answers, clip=plan.inputs.clip)
+    require_invited(plan, stratum, len(values))
+    return values
+
+
+def require_invited(plan: Design, stratum: int, answers: int) -> None:
+    """Refuse more answers than people were invited in a stratum."""
+    most = int(plan.sample_sizes[stratum])
+    if answers > most:
+        raise InputError(
+            f"the design invites {most:,} people in stratum {plan.strata.name(stratum)!r}, got {answers:,} "
+            "answers; more would break its promise."
+        )
+
+
+def noise_at(plan: Design, stratum: int) -> GridNoise:
+    """Return what noises one answer before anyone sees it: at the device budget, or that of the stratum."""
+    device, E = plan.inputs.release_form.device, plan.inputs.device_epsilon
+    if device is not None and E is not None:
+        noise = _noise(device, E, None)
+        _require_distinct(plan, noise)
+        return noise
+    return _noise(plan.mechanism, _budget(plan, stratum), None)
+
+
+def _require_distinct(plan: Design, noise: GridNoise) -> None:
+    """Require that neighbouring reports are different numbers, each known by its own steps."""
+    space = plan.inputs.space
+    reach = (1.0 + 40.0 / (plan.inputs.device_epsilon or 1.0)) * space.range
+    # beyond it less than once in 10^15 reports
+    farthest = max(abs(space.lower), abs(space.upper)) + reach
+    if space.range / noise.steps < 4.0 * np.spacing(farthest):
+        raise InputError(
+            f"reports of answers in {space} at {option('device_epsilon', plan.inputs.device_epsilon, 'g')} "
+            "cannot be told apart in double precision. Subtract the lower end from the answers, or use a "
+            "smaller device budget."
+        )
+
+
+def office_noise_at(plan: Design, stratum: int) -> AdditiveGridNoise | None:
+    """Return what the office adds to the sum of a stratum; ``None`` where devices' noise is enough.
+
+    It is on the grid of the reports. Where the office alone would need a finer one its budget is above that
+    of devices, and whatever it adds is invisible beside their noise.
+    """
+    budget = float(plan.inputs.release_form.credited(np.array([_budget(plan, stratum)]))[0])
+    if math.isinf(budget):
+        return None
+    reports = None if plan.inputs.release_form.device is None else noise_at(plan, stratum).width
+    noise = _noise(plan.problem.forms.fitted, budget, reports)
+    assert isinstance(noise, AdditiveGridNoise)
+    if noise.steps * (1.0 + _LONGEST / budget) > 2.0**62:
+        raise InputError(
+            f"the office's noise does not fit on the grid of reports at "
+            f"{option('device_epsilon', plan.inputs.device_epsilon, 'g')}, which is too fine for it. Use a "
+            f"larger {option('epsilon')}, or noise that is added on devices."
+        )
+    return noise
+
+
+def _budget(plan: Design, stratum: int) -> float:
+    return plan.local_epsilon(stratum) if plan.inputs.promise.amplified else 0.0
+
+
+def require_stated_answers(plan: Design) -> None:
+    """Require that someone said what can be answered; the default range is for planning alone."""
+    if plan.inputs.default_questions:
+        raise InputError(
+            "the design must state the possible answers before answers from a file are noised, got the "
+            f"default range of 0 to 1. Design again with {option('questions')}: yes_no, 0:1 or the range of "
+            "your question.",
+            argument="questions",
+        )
+
+
+@lru_cache(maxsize=4096)
+def _noise(mechanism: Mechanism, e: float, steps: int | None) -> GridNoise:
+    e = math.nextafter(e * _DOWN, 0.0)  # 0 where there is no budget, and then not used
+    return mechanism.on_grid(e, mechanism.grid_steps(e) if steps is None else steps)
 
 
 class NoiseRandomizer(Randomizer):
@@ -52,18 +141,18 @@ class NoiseRandomizer(Randomizer):
 
     def randomized(self, stratum: int, raw: Sequence[Any]) -> list[Any]:
         """Noise answers; refuse where the office gets raw ones and noises their sum."""
-        plan, name = self.plan, self.plan.strata.name(stratum)
+        plan = self.plan
         if not plan.inputs.release_form.noised_at:
             raise InputError(
                 f"with {option(OPTION, plan.inputs.release)} and no {option('device_epsilon')} the office "
                 "sees raw answers and noises what it publishes, not single answers."
             )
-        noise, space = noise_at(plan, name), plan.inputs.space
-        values = check_answers(plan, name, raw)
+        noise, space = noise_at(plan, stratum), plan.inputs.space
+        values = check_answers(plan, stratum, raw)
         if not space.numbers:
             names = self.questions[0].names
             return [names[place] for place in noise.randomize(values.astype(np.int64)).tolist()]
-        outputs = noise.randomize(on_grid(plan, values, noise))
+        outputs = noise.randomize(noise.place(space.shares(values)))
         reports: list[float] = space.at_shares(noise.shares(outputs)).tolist()
         return reports
 
@@ -99,7 +188,7 @@ class NoiseRandomizer(Randomizer):
     def check_reports(self, stratum: int, reports: Sequence[Any]) -> None:
         """Require numbers that devices of the stratum can send."""
         if len(reports):
-            steps_of_reports(self.plan, self.plan.strata.name(stratum), reports)
+            steps_of_reports(self.plan, stratum, reports)
 
     @property
     def cells(self) -> int | None:
@@ -108,7 +197,7 @@ class NoiseRandomizer(Randomizer):
 
     def reports_of_cells(self, stratum: int, cells: Sequence[int]) -> list[Any]:
         """Write outputs as devices report them: what :func:`steps_of_reports` reads again."""
-        shares = noise_at(self.plan, self.plan.strata.name(stratum)).shares(np.array(cells, dtype=np.int64))
+        shares = noise_at(self.plan, stratum).shares(np.array(cells, dtype=np.int64))
         return [float(each) for each in self.plan.inputs.space.at_shares(shares)]
 
     # --- added up -----------------------------------------------------------------------------
@@ -120,7 +209,7 @@ class NoiseRandomizer(Randomizer):
 
     def draw_office_noise(self, stratum: int) -> list[int]:
         """Draw noise in steps of the grid; none where that of devices is enough."""
-        noise = office_noise_at(self.plan, self.plan.strata.name(stratum))
+        noise = office_noise_at(self.plan, stratum)
         return [0 if noise is None else int(noise.noise(1)[0])]
 
     def noised_sums(
@@ -128,18 +217,18 @@ class NoiseRandomizer(Randomizer):
     ) -> list[tuple[Any, ...]]:
         """Add up reports, or raw answers on a grid of the noise."""
         (drawn,) = noise
-        return [(noised_sum(self.plan, self.plan.strata.name(stratum), answers, drawn), len(answers))]
+        return [(noised_sum(self.plan, stratum, answers, drawn), len(answers))]
 
 
-def noised_sum(plan: Design, stratum: str, reports: Sequence[float], noise: int) -> float:
+def noised_sum(plan: Design, stratum: int, reports: Sequence[float], noise: int) -> float:
     """Add reports up in whole steps, add the noise, and write the sum as answers are written.
 
     Parameters
     ----------
     plan : Design
         A design that publishes sums.
-    stratum : str
-        Name of the stratum.
+    stratum : int
+        The place of the stratum.
     reports : sequence of float
         What devices sent, or raw answers where they noise nothing: at most as many as were invited.
     noise : int
@@ -152,7 +241,7 @@ def noised_sum(plan: Design, stratum: str, reports: Sequence[float], noise: int)
     return float(m * plan.inputs.space.lower + plan.inputs.space.range * (steps * step + m * start))
 
 
-def sum_of_steps(plan: Design, stratum: str, reports: Sequence[float], raw_steps: int) -> int:
+def sum_of_steps(plan: Design, stratum: int, reports: Sequence[float], raw_steps: int) -> int:
     """Add up what devices sent, or raw answers put on a grid of so many steps."""
     if not len(reports):
         return 0
@@ -169,10 +258,10 @@ def scale_of_reports(plan: Design, raw_steps: int) -> tuple[float, float]:
     """Return the share that a report of no step stands for, and what one step adds."""
     if plan.inputs.release_form.device is None:
         return 0.0, 1.0 / raw_steps
-    return noise_at(plan, plan.strata.name(0)).origin_and_unit
+    return noise_at(plan, 0).origin_and_unit
 
 
-def steps_of_reports(plan: Design, stratum: str, reports: npt.ArrayLike) -> IntArray:
+def steps_of_reports(plan: Design, stratum: int, reports: npt.ArrayLike) -> IntArray:
     """Find the whole steps that devices of a stratum sent, which must be what devices can send.
 
     Different outputs of a device are different numbers, so that nothing else leads to the same one.
@@ -184,7 +273,8 @@ def steps_of_reports(plan: Design, stratum: str, reports: npt.ArrayLike) -> IntA
     if not known.all():
         raise InputError(
             f"reports must be answers noised for this design, got {int((~known).sum()):,} others in stratum "
-            f"{stratum!r}. Noise every answer with randomize, for its own stratum, and keep all digits."
+            f"{plan.strata.name(stratum)!r}. Noise every answer with randomize, for its own stratum, and "
+            "keep all digits."
         )
     return noise.in_units(outputs)
 

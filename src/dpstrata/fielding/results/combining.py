@@ -8,15 +8,24 @@ import numpy as np
 
 from dpstrata.allocation.domains import WHOLE
 from dpstrata.designs.record import Design
-from dpstrata.fielding.covariances.covariance import Errors, Origins
+from dpstrata.fielding.covariances import Errors, Origins
 from dpstrata.fielding.intervals.tilt import Groups, Limits
+from dpstrata.fielding.losses import check_response
 from dpstrata.fielding.neighbours import find_stand_ins, named_stand_ins
-from dpstrata.fielding.response import check_response
-from dpstrata.fielding.results.counts import FormCounts
 from dpstrata.fielding.results.figures import Causes, QuestionFigures
-from dpstrata.fielding.results.groupings import borrowed_in, groupings_of, reported
+from dpstrata.fielding.results.form_figures import FormCounts
 from dpstrata.fielding.results.results import AboutQuestion, Results, Wave
-from dpstrata.fielding.results.table import IN_UNITS, TOTAL, Cells, Columns, columns_of, texts
+from dpstrata.fielding.results.table import (
+    IN_UNITS,
+    TOTAL,
+    Cells,
+    Columns,
+    borrowed_in,
+    columns_of,
+    groupings_of,
+    reported,
+    texts,
+)
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 

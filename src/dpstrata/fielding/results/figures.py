@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpstrata.designs.record import Design
-from dpstrata.fielding.covariances.shares import Together
+from dpstrata.fielding.covariances import Together
 from dpstrata.fielding.intervals.of_design import PartLimits, limits_over_waves
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 from dpstrata.survey.questionnaires.question import Question

@@ -9,15 +9,24 @@ import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.covariances.shares import Reported, Together
+from dpstrata.fielding.answer_files import COUNT, ENTRY, TABLE, VALUE
+from dpstrata.fielding.covariances import Reported, Together
 from dpstrata.fielding.draw import FORM
 from dpstrata.fielding.intervals.shares import Reports
-from dpstrata.fielding.published_columns import COUNT, ENTRY, TABLE, VALUE
 from dpstrata.fielding.randomizers.row import CELL
 from dpstrata.fielding.results.combining import combine
-from dpstrata.fielding.results.counts import FormCounts, TableCounts, count_rows, published_counts
 from dpstrata.fielding.results.figures import FEWEST, QuestionFigures
-from dpstrata.fielding.results.form_figures import OnForm, joined, mean_on, share_on, weights_of
+from dpstrata.fielding.results.form_figures import (
+    FormCounts,
+    OnForm,
+    TableCounts,
+    count_rows,
+    joined,
+    mean_on,
+    published_counts,
+    share_on,
+    weights_of,
+)
 from dpstrata.fielding.results.ratios import combinations
 from dpstrata.fielding.results.reader import Reader
 from dpstrata.fielding.results.results import Results
@@ -36,17 +45,17 @@ if TYPE_CHECKING:
 class RowsReader(Reader):
     """Count the rows of every form."""
 
-    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+    def read(self, table: Table, stratum: str) -> tuple[Sequence[Any], ...]:
         """Read published rows: strata, forms and cells."""
         require_columns(table.source, table.columns, stratum, FORM, CELL)
         return tuple([text_of(cell) for cell in table.columns[name]] for name in (stratum, FORM, CELL))
 
-    def estimate(self, plan: Design, *columns: Any) -> Results:
+    def estimate(self, *columns: Any) -> Results:
         """Count the rows, and estimate from the counts."""
         strata, forms, cells = columns
-        return estimate_questions(plan, count_rows(plan, strata, forms, cells))
+        return estimate_questions(self.plan, count_rows(self.plan, strata, forms, cells))
 
-    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Results:
+    def estimate_on_spark(self, data: DataFrame, stratum: str) -> Results:
         """Refuse: tables of counts are small."""
         raise InputError("questionnaires are estimated from files, not on Spark.")
 
@@ -54,13 +63,13 @@ class RowsReader(Reader):
 class TablesReader(RowsReader):
     """Read the noised tables of every form."""
 
-    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+    def read(self, table: Table, stratum: str) -> tuple[Sequence[Any], ...]:
         """Read published tables."""
         names = (stratum, FORM, TABLE, ENTRY, VALUE, COUNT)
         require_columns(table.source, table.columns, *names)
         return tuple(table.columns[name] for name in names)
 
-    def estimate(self, plan: Design, *columns: Any) -> Results:
+    def estimate(self, *columns: Any) -> Results:
         """Estimate from noised tables."""
         values: dict[tuple[str, int, str, str], float] = {}
         answers: dict[tuple[str, int], int] = {}
@@ -81,7 +90,7 @@ class TablesReader(RowsReader):
                 )
             values[key] = number
         try:
-            return estimate_questions(plan, published_counts(plan, values, answers))
+            return estimate_questions(self.plan, published_counts(self.plan, values, answers))
         except KeyError:
             raise InputError("published tables must be those of this design, got others.") from None
 

@@ -17,25 +17,30 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dpstrata.allocation.domains import WHOLE, Partition
-from dpstrata.allocation.figures import published
-from dpstrata.allocation.noised_once import NoisedOnce
-from dpstrata.allocation.noised_once_turnout import strengths_after_field
+from dpstrata.allocation.domains import WHOLE, Partition, published
+from dpstrata.allocation.single_mean import SingleMean
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.answer_files import read_numbers, read_people, read_present_numbers
-from dpstrata.fielding.covariances.covariance import Errors
+from dpstrata.fielding.answer_files import (
+    COLUMN,
+    COUNT,
+    GROUP,
+    MEAN,
+    STRATUM,
+    read_numbers,
+    read_people,
+    read_present_numbers,
+)
+from dpstrata.fielding.covariances import Errors
 from dpstrata.fielding.intervals.single_mean import StatedStrata, single_mean_limits
 from dpstrata.fielding.intervals.tilt import Groups, Limits
 from dpstrata.fielding.neighbours import FigureStandIns, named_stand_ins
-from dpstrata.fielding.published_columns import COLUMN, COUNT, GROUP, MEAN, STRATUM
 from dpstrata.fielding.results.combining import gather, notes_on, with_total
 from dpstrata.fielding.results.figures import QuestionFigures, levels_of
-from dpstrata.fielding.results.groupings import Place, borrowed_in, groupings_of
 from dpstrata.fielding.results.reader import Reader, Surveys
 from dpstrata.fielding.results.results import AboutQuestion, Results
 from dpstrata.fielding.results.sums import answer_counts
-from dpstrata.fielding.results.table import Cells, columns_of
+from dpstrata.fielding.results.table import Cells, Place, borrowed_in, columns_of, groupings_of
 from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
@@ -46,24 +51,24 @@ if TYPE_CHECKING:
 class MeanReader(Reader):
     """Estimate from noised means of the population or of domains."""
 
-    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+    def read(self, table: Table, stratum: str) -> tuple[Sequence[Any], ...]:
         """Read the figures and the numbers of answers."""
         names, groups = (read_people(table, name, (name,))[0] for name in (COLUMN, GROUP))
         return names, groups, read_present_numbers(table, MEAN), read_numbers(table, COUNT)
 
-    def estimate(self, plan: Design, *columns: Any) -> Results:
+    def estimate(self, *columns: Any) -> Results:
         """Estimate from the figures."""
-        return estimate_from_figures(plan, *columns)
+        return estimate_from_figures(self.plan, *columns)
 
-    def limits_in_surveys(self, plan: Design, surveys: Surveys) -> Limits:
+    def limits_in_surveys(self, surveys: Surveys) -> Limits:
         """Find them from the noised mean of each."""
-        means = surveys.means @ (plan.strata.sizes / plan.strata.population) + surveys.noise
-        return limits_of_means_in_surveys(plan, surveys.counts, means, np.asarray(surveys.variances))
+        means = surveys.means @ (self.plan.strata.sizes / self.plan.strata.population) + surveys.noise
+        return limits_of_means_in_surveys(self.plan, surveys.counts, means, np.asarray(surveys.variances))
 
-    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Results:
+    def estimate_on_spark(self, data: DataFrame, stratum: str) -> Results:
         """Bring the figures here, and estimate from them."""
         rows = data.select(COLUMN, GROUP, MEAN, COUNT).collect()
-        return estimate_from_figures(plan, *([row[i] for row in rows] for i in range(4)))
+        return estimate_from_figures(self.plan, *([row[i] for row in rows] for i in range(4)))
 
 
 def estimate_from_figures(
@@ -157,8 +162,8 @@ class _Figures(NamedTuple):
 
 def _read_figures(plan: Design, counts: IntArray, values: FloatArray) -> list[_Figures]:
     """Put published figures together with the noise that they have."""
-    one = NoisedOnce.of(plan.problem)
-    strengths = strengths_after_field(one, one.strengths_at(plan.sample_sizes), counts)
+    one = SingleMean(plan.problem)
+    strengths = one.raised_to_answers(counts, one.strengths_at(plan.sample_sizes))
     parts = published(plan.partitions)
     found = []
     for part, means, strength in zip(parts, one.split(values), strengths, strict=True):

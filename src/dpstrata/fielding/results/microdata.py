@@ -1,9 +1,15 @@
-r"""Estimates of means from noised answers.
+r"""Estimates from answers that were noised one by one: means of numbers, and shares of categories.
 
 In a stratum with m noised answers of variance s², and noise of variance v, the variance of the answers
 themselves is estimated by s² − v, never below zero, and that of their mean by
 
 .. math:: \frac{\max(s^2 - v,\, 0)}{m} \left(1 - \frac{m}{N}\right) + \frac{v}{m} .
+
+A category whose share is p is reported with probability :math:`q + d p`. If it is a share
+:math:`\hat\lambda` of a stratum's reports, the estimate is :math:`\hat p = (\hat\lambda - q)/d`. It may
+lie outside 0 to 1; those of all categories add up to 1. Its standard error is that of a mean of debiased
+reports, whose noise depends on p and is taken at :math:`\hat p`. The intervals of all categories hold
+together: each has its share of the chance to miss. Two shares are one, so they need not divide it.
 """
 
 from __future__ import annotations
@@ -16,8 +22,8 @@ import numpy.typing as npt
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
-from dpstrata.fielding.answer_files import read_noised
-from dpstrata.fielding.grid_noise import places
+from dpstrata.fielding.answer_files import places, read_noised, read_noised_names
+from dpstrata.fielding.covariances import Reported, Together
 from dpstrata.fielding.intervals.of_design import (
     PartLimits,
     limits_of_means,
@@ -31,6 +37,7 @@ from dpstrata.fielding.results.reader import Reader, Surveys
 from dpstrata.fielding.results.results import Results
 from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray, read_only
+from dpstrata.privacy.mechanisms.category_response import CategoryResponse
 from dpstrata.survey.classes import refuse_late
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.microdata import Microdata
@@ -42,29 +49,29 @@ if TYPE_CHECKING:
 class MicrodataReader(Reader):
     """Take the noise off the spread of noised answers."""
 
-    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+    def read(self, table: Table, stratum: str) -> tuple[Sequence[Any], ...]:
         """Read noised answers."""
-        return read_noised(table, stratum, answer)
+        return read_noised(table, stratum, self.plan.inputs.question.name)
 
-    def estimate(self, plan: Design, *columns: Any) -> Results:
+    def estimate(self, *columns: Any) -> Results:
         """Estimate from noised answers."""
-        return estimate_means(plan, *columns)
+        return estimate_means(self.plan, *columns)
 
-    def limits_in_surveys(self, plan: Design, surveys: Surveys) -> Limits:
+    def limits_in_surveys(self, surveys: Surveys) -> Limits:
         """Take the noise off the spread of noised answers in each."""
         each = [Moments(*moments) for moments in zip(*surveys[:3], strict=True)]
-        return limits_over_surveys(plan, [_limits_from(plan, moments) for moments in each])
+        return limits_over_surveys(self.plan, [_limits_from(self.plan, moments) for moments in each])
 
-    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Results:
+    def estimate_on_spark(self, data: DataFrame, stratum: str) -> Results:
         """Let Spark add noised answers up, and estimate from that."""
         from dpstrata.fielding.noised_on_spark import sum_numbers
 
-        rows = sum_numbers(data, stratum, answer)
-        order = places(plan, [row[0] for row in rows])
-        counts, means, squares = (np.zeros(len(plan.strata)) for _ in range(3))
+        rows = sum_numbers(data, stratum, self.plan.inputs.question.name)
+        order = places(self.plan, [row[0] for row in rows])
+        counts, means, squares = (np.zeros(len(self.plan.strata)) for _ in range(3))
         for place, (_, count, mean, square) in zip(order.tolist(), rows, strict=True):
             counts[place], means[place], squares[place] = count, mean, square
-        return estimate_from_moments(plan, Moments(counts.astype(np.int64), means, squares))
+        return estimate_from_moments(self.plan, Moments(counts.astype(np.int64), means, squares))
 
 
 def estimate_means(plan: Design, strata: Sequence[str], answers: npt.ArrayLike, **late: Any) -> Results:
@@ -252,3 +259,77 @@ def _noise_variances(plan: Design, moments: Moments) -> FloatArray:
         estimated = plan.mechanism.estimated_variance(mean_square, plan.local_epsilons)
         return read_only(np.maximum(estimated, 0.0) * space.range**2)
     return read_only(plan.problem.terms.noise_variances(plan.sample_sizes.astype(float)))
+
+
+class CategoriesReader(Reader):
+    """Estimate the share of each category from noised names."""
+
+    def read(self, table: Table, stratum: str) -> tuple[Sequence[Any], ...]:
+        """Read noised names."""
+        return read_noised_names(table, stratum, self.plan.inputs.question.name)
+
+    def estimate(self, *columns: Any) -> Results:
+        """Count the categories of each stratum, and estimate from that."""
+        strata, answers = columns
+        rows = places(self.plan, strata)
+        question = self.plan.inputs.question
+        found = question.of_kind.checked(question, list(answers), where="the noised answers").astype(np.int64)
+        counts = np.zeros((len(self.plan.strata), len(question.names)), dtype=np.int64)
+        np.add.at(counts, (rows, found), 1)
+        return estimate_shares(self.plan, counts)
+
+    def estimate_on_spark(self, data: DataFrame, stratum: str) -> Results:
+        """Let Spark count the categories of each stratum, and estimate from that."""
+        from dpstrata.fielding.noised_on_spark import count_names
+
+        rows = count_names(data, stratum, self.plan.inputs.question.name)
+        order = places(self.plan, [row[0] for row in rows])
+        question, names = self.plan.inputs.question, [row[1] for row in rows]
+        found = question.of_kind.checked(question, names, where="the noised answers").astype(np.int64)
+        counts = np.zeros((len(self.plan.strata), len(question.names)), dtype=np.int64)
+        np.add.at(counts, (order, found), np.array([row[2] for row in rows], dtype=np.int64))
+        return estimate_shares(self.plan, counts)
+
+
+def estimate_shares(plan: Design, counts: IntArray) -> Results:
+    """Estimate the share of every category from how often each was reported.
+
+    Parameters
+    ----------
+    plan : Design
+        The design, with categories as answers.
+    counts : array of int
+        A row for each stratum, a column for each category.
+
+    Raises
+    ------
+    InputError
+        If there are more reports than invitations in a stratum, or none at all.
+    """
+    mechanism = plan.mechanism
+    if not isinstance(mechanism, CategoryResponse):
+        raise InputError(f"shares are estimated from categories, got {plan.inputs.space.described}.")
+    answered = counts.sum(axis=1)
+    require_counts(plan, answered)
+    question = plan.inputs.question
+    e, m = plan.local_epsilons, np.maximum(answered, 1)
+    q, d = mechanism.chances(e)
+    reported = counts.T / m
+    shares = (reported - q) / d
+    figures, floored = [], np.zeros(len(m), dtype=bool)
+    for name, seen, share in zip(question.names, reported, shares, strict=True):
+        moments = Moments(answered, share, answered * seen * (1.0 - seen) / d**2)
+        noise = mechanism.noise_of_shares(np.clip(share, 0.0, 1.0), e)
+        # a spread that the design states is that of all categories; of one it is at most 1/4
+        stated = np.minimum(plan.sds**2, 0.25)
+        limits = limits_of_shares(
+            plan, share, answered, floor=q, slope=d, noise=np.zeros(len(d)), together=len(question.names)
+        )
+        figures.append(figure_from(plan, moments, noise, stated, limits, name))
+        floored |= is_floored(moments, noise)
+    # how the shares of one stratum err together: a report of one category is none of another
+    reports = Reported.of(shares, m.astype(float), np.ones(len(m)), q, d, np.zeros(len(m)))
+    known = QuestionFigures(
+        question.name, figures, doubts_about(answered, floored), Together.of(plan, [reports])
+    )
+    return combine(plan, [known], answered=answered)

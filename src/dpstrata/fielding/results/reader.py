@@ -40,26 +40,21 @@ class Surveys(NamedTuple):
 class Reader(ABC):
     """Reads what was published with a design, and estimates from it."""
 
-    @abstractmethod
-    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
-        """Read a published table, column by column.
-
-        Parameters
-        ----------
-        table : Table
-            The table.
-        stratum, answer : str
-            Names of its columns.
-        """
+    def __init__(self, plan: Design) -> None:
+        self.plan = plan
 
     @abstractmethod
-    def estimate(self, plan: Design, *columns: Any) -> Results:
+    def read(self, table: Table, stratum: str) -> tuple[Sequence[Any], ...]:
+        """Read a published table, column by column; ``stratum`` names that of the strata."""
+
+    @abstractmethod
+    def estimate(self, *columns: Any) -> Results:
         """Estimate from the columns of a published table, as :meth:`read` has them."""
 
     @abstractmethod
-    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Results:
+    def estimate_on_spark(self, data: DataFrame, stratum: str) -> Results:
         """Estimate from a published table on Spark."""
 
-    def limits_in_surveys(self, plan: Design, surveys: Surveys) -> Limits:
+    def limits_in_surveys(self, surveys: Surveys) -> Limits:
         """Find the interval of the mean of the population that would be printed in each of many surveys."""
         raise NotImplementedError  # where several shares are estimated

@@ -13,10 +13,10 @@ import numpy as np
 from dpstrata.allocation.domains import WHOLE
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
-from dpstrata.fielding.covariances.covariance import Covariance, Errors, Origins
+from dpstrata.fielding.covariances import Covariance, Errors, Origins
 from dpstrata.fielding.neighbours import StandIn
-from dpstrata.fielding.results.counts import FormCounts
 from dpstrata.fielding.results.figures import Causes, QuestionFigures
+from dpstrata.fielding.results.form_figures import FormCounts
 from dpstrata.fielding.results.ratios import FigureNamed, estimate_ratio
 from dpstrata.fielding.results.table import TOTAL, Columns, Estimate
 from dpstrata.files.frames import FrameLibrary, frame_of

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.answer_files import read_noised, read_numbers
+from dpstrata.fielding.answer_files import COUNT, SUM, read_noised, read_numbers
 from dpstrata.fielding.intervals.of_design import (
     PartLimits,
     limits_of_means,
@@ -26,7 +26,6 @@ from dpstrata.fielding.intervals.of_design import (
     limits_over_surveys,
 )
 from dpstrata.fielding.intervals.tilt import Limits
-from dpstrata.fielding.published_columns import COUNT, SUM
 from dpstrata.fielding.results.combining import combine
 from dpstrata.fielding.results.figures import Figure, QuestionFigures, StratumParts, doubts_about, levels_of
 from dpstrata.fielding.results.reader import Reader, Surveys
@@ -41,30 +40,30 @@ if TYPE_CHECKING:
 class SumsReader(Reader):
     """Estimate from noised sums."""
 
-    def read(self, table: Table, stratum: str, answer: str) -> tuple[Sequence[Any], ...]:
+    def read(self, table: Table, stratum: str) -> tuple[Sequence[Any], ...]:
         """Read noised sums, and how many answers each has."""
         names, sums = read_noised(table, stratum, SUM)
         counts = read_numbers(table, COUNT)
         return names, _means(sums, counts), counts
 
-    def estimate(self, plan: Design, *columns: Any) -> Results:
+    def estimate(self, *columns: Any) -> Results:
         """Estimate from noised means."""
-        return estimate_from_means(plan, *columns)
+        return estimate_from_means(self.plan, *columns)
 
-    def limits_in_surveys(self, plan: Design, surveys: Surveys) -> Limits:
+    def limits_in_surveys(self, surveys: Surveys) -> Limits:
         """Find them from the noised means of each."""
         parts = [
-            _parts_of(plan, means, counts)
+            _parts_of(self.plan, means, counts)
             for means, counts in zip(surveys.means, surveys.counts, strict=True)
         ]
-        return limits_over_surveys(plan, [_limits_from(plan, each) for each in parts])
+        return limits_over_surveys(self.plan, [_limits_from(self.plan, each) for each in parts])
 
-    def estimate_on_spark(self, plan: Design, data: DataFrame, stratum: str, answer: str) -> Results:
+    def estimate_on_spark(self, data: DataFrame, stratum: str) -> Results:
         """Bring the noised sums here, and estimate from them."""
         from dpstrata.fielding.noised_on_spark import collect_numbers
 
         names, sums, counts = collect_numbers(data, stratum, SUM, COUNT)
-        return estimate_from_means(plan, names, _means(sums, counts), counts)
+        return estimate_from_means(self.plan, names, _means(sums, counts), counts)
 
 
 def answer_counts(plan: Design, given: npt.ArrayLike) -> IntArray:

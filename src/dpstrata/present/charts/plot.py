@@ -17,8 +17,8 @@ from dpstrata.present.charts.allocations import allocation_chart
 from dpstrata.present.charts.chart import COLOURS, CONFIG, MOST_BARS, SCHEMA, Chart, lines, summary_of
 from dpstrata.present.charts.plan import questions_chart
 from dpstrata.privacy.answer_space import AnswerSpace
+from dpstrata.privacy.mechanisms import MECHANISMS, get_mechanism
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism
 from dpstrata.survey.questionnaires.shorthand import Questions, read_questions
 from dpstrata.words.results import names_of, what_is_estimated
 

@@ -18,10 +18,9 @@ from dpstrata.errors import InputError
 from dpstrata.fielding.frames.files import file_digest
 from dpstrata.fielding.ledger import Entry, find_release
 from dpstrata.fielding.results.figures import Causes
-from dpstrata.fielding.results.groupings import added
 from dpstrata.fielding.results.ratios import combinations
 from dpstrata.fielding.results.results import Results, Wave
-from dpstrata.fielding.results.table import TOTAL, texts
+from dpstrata.fielding.results.table import TOTAL, added, texts
 from dpstrata.numerics.arrays import IntArray
 from dpstrata.present.charts.chart import require_charts
 from dpstrata.present.charts.plot import intervals_chart

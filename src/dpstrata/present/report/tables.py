@@ -14,7 +14,7 @@ from dpstrata.allocation.proof.bound import Bound
 from dpstrata.designs.document import VERSION
 from dpstrata.designs.record import Design
 from dpstrata.privacy.promises import PROMISES
-from dpstrata.privacy.promises.pure import beliefs
+from dpstrata.privacy.promises.epsilon import beliefs
 from dpstrata.survey.forms import Table
 from dpstrata.survey.options import RECORDED
 from dpstrata.survey.questionnaires.kinds.category import listed

@@ -1,1 +1,0 @@
-"""How the estimates of a survey vary together."""

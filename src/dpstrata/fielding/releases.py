@@ -1,0 +1,220 @@
+"""How the office makes what is published of answers: a class for each form of ``survey.releases``."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from dpstrata.designs.record import Design
+from dpstrata.errors import InputError
+from dpstrata.fielding.answer_files import COLUMN, COUNT, GROUP, MEAN, STRATUM
+from dpstrata.fielding.collected import Collected, report_keys
+from dpstrata.fielding.figure_grid import figure_grids, report_steps
+from dpstrata.fielding.office_noise import NoiseKept
+from dpstrata.fielding.randomizers import randomizers_of
+from dpstrata.fielding.randomizers.noise import scale_of_reports, sum_of_steps
+from dpstrata.fielding.releasing import Batch, Publication, Released
+from dpstrata.fielding.sample import ReportKey
+from dpstrata.numerics.arrays import IntArray
+from dpstrata.words.designs import other_releases_in_words
+from dpstrata.words.released import raw_rows_in_words
+
+
+class Fielding(ABC):
+    """How what is published is made of answers."""
+
+    @abstractmethod
+    def publication(self, batch: Batch, progress: Callable[[int], None]) -> Publication:
+        """Say how the table that is published is made.
+
+        Parameters
+        ----------
+        batch : Batch
+            Answers that can all be released.
+        progress : function
+            Called with the number of answers that were noised or added up since the last call.
+        """
+
+    @abstractmethod
+    def notes(self, batch: Batch, released: Released) -> list[str]:
+        """Say what else is to be said of a release, in sentences."""
+
+
+CHUNK = 50_000
+
+
+class MicrodataFielding(Fielding):
+    """Randomise every answer that is raw, and publish all reports."""
+
+    def publication(self, batch: Batch, progress: Callable[[int], None]) -> Publication:
+        """Draw everything anew: no noise is kept."""
+        return Publication(lambda entry: self.published(batch.plan, batch.collected, progress))
+
+    def notes(self, batch: Batch, released: Released) -> list[str]:
+        """Say what other releases would have given."""
+        return other_releases_in_words(batch.plan, released=True)
+
+    def published(
+        self, plan: Design, collected: Collected, progress: Callable[[int], None]
+    ) -> dict[str, list[Any]]:
+        """Make the table that is published: reports of all forms, shuffled within strata."""
+        randomizers, names = randomizers_of(plan), plan.inputs.questions.names
+        heads = (*randomizers[0].marks, *names)
+        columns: dict[str, list[Any]] = {name: [] for name in (STRATUM, *heads)}
+        reports: dict[str, list[tuple[int, Any]]] = {name: [] for name in sorted(plan.strata.names)}
+        for key in report_keys(plan):
+            given, sent = collected.of(key), reports[plan.strata.name(key.stratum)]
+            for start in range(0, len(given), CHUNK):
+                some = given[start : start + CHUNK]
+                made = some if collected.from_devices else randomizers[key.form].randomized(key.stratum, some)
+                sent += [(key.form, report) for report in made]
+                progress(len(some))
+        for stratum, sent in reports.items():
+            secrets.SystemRandom().shuffle(sent)
+            columns[STRATUM] += [stratum] * len(sent)
+            for form, report in sent:
+                cells = randomizers[form].published(report)
+                for name in heads:
+                    columns[name].append(cells.get(name))
+        return columns
+
+
+class SumsFielding(Fielding):
+    """Add answers up, and noise every sum, once."""
+
+    def publication(self, batch: Batch, progress: Callable[[int], None]) -> Publication:
+        """Keep the office's noise from when it is drawn until what it is in has been published."""
+        plan, counts = batch.plan, batch.counts
+        kept = NoiseKept(
+            batch.files.design.with_name("office.noise"), batch.digest, self.drawn_for(plan, counts)
+        )
+        return Publication(
+            lambda entry: kept.make(
+                entry,
+                lambda: self.draw_office_noise(plan, counts),
+                lambda noise: self.published(plan, batch.collected, noise, progress),
+            ),
+            kept.table,
+            kept.forget,
+        )
+
+    def notes(self, batch: Batch, released: Released) -> list[str]:
+        """Say what is left where the office had raw answers that devices could have randomised."""
+        return [raw_rows_in_words(released.response)] if batch.raw else []
+
+    def drawn_for(self, plan: Design, counts: IntArray) -> str:
+        """Name what the office's noise depends on beside the design: nothing."""
+        return ""
+
+    def draw_office_noise(self, plan: Design, counts: IntArray) -> dict[str, int]:
+        """Draw the office's noise for every number that is published, however many answers came."""
+        randomizers = randomizers_of(plan)
+        return {
+            _label(key, entry): number
+            for key in report_keys(plan)
+            for entry, number in enumerate(randomizers[key.form].draw_office_noise(key.stratum))
+        }
+
+    def published(
+        self,
+        plan: Design,
+        collected: Collected,
+        noise: Mapping[str, int],
+        progress: Callable[[int], None],
+    ) -> dict[str, list[Any]]:
+        """Make the table that is published: the sums of every form, stratum by stratum."""
+        randomizers, from_devices = randomizers_of(plan), collected.from_devices
+        entries = {key: range(randomizers[key.form].entries) for key in report_keys(plan)}
+        require_noise_for(noise, [_label(key, entry) for key in entries for entry in entries[key]])
+        heads = (STRATUM, *randomizers[0].sum_columns)
+        columns: dict[str, list[Any]] = {name: [] for name in heads}
+        for key in entries:
+            answers, drawn = collected.of(key), [noise[_label(key, entry)] for entry in entries[key]]
+            sums = randomizers[key.form].noised_sums(key.stratum, answers, drawn, from_devices=from_devices)
+            for cells in sums:
+                for name, cell in zip(heads, (plan.strata.name(key.stratum), *cells), strict=True):
+                    columns[name].append(cell)
+            progress(len(answers))
+        return columns
+
+
+def require_noise_for(noise: Mapping[str, int], labels: Iterable[str]) -> None:
+    """Require that noise that was kept is that of what is published."""
+    if set(noise) != set(labels):
+        raise InputError("the office's noise that was kept must be that of this design, got others.")
+
+
+def _label(key: ReportKey, entry: int) -> str:
+    """Name a published number by its places, which are never the same for two of them."""
+    return f"{key.stratum}/{key.part}/{key.form}/{entry}"
+
+
+class MeanFielding(SumsFielding):
+    """Weight the means of the strata, and noise each figure once."""
+
+    def drawn_for(self, plan: Design, counts: IntArray) -> str:
+        """Name what noise depends on beside the design: the numbers of answers, which set its scale."""
+        return hashlib.sha256(",".join(map(str, counts.tolist())).encode()).hexdigest()
+
+    def draw_office_noise(self, plan: Design, counts: IntArray) -> dict[str, int]:
+        """Draw the noise of every figure."""
+        return {f"{each.column}={each.group}": each.draw_noise() for each in figure_grids(plan, counts)}
+
+    def published(
+        self,
+        plan: Design,
+        collected: Collected,
+        noise: Mapping[str, int],
+        progress: Callable[[int], None],
+    ) -> dict[str, list[Any]]:
+        """Make the table that is published: the figures, then the number of answers of every stratum."""
+        sums, counts, raw_steps = [], [], report_steps(plan)
+        for key in report_keys(plan):
+            answers = collected.of(key)
+            sums.append(sum_of_steps(plan, key.stratum, answers, raw_steps))
+            counts.append(len(answers))
+            progress(counts[-1])
+        space = plan.inputs.space
+        columns: dict[str, list[Any]] = {COLUMN: [], GROUP: [], MEAN: [], COUNT: []}
+        start, step = scale_of_reports(plan, raw_steps)
+
+        def row(column: str, group: str, mean: float | None, count: int) -> None:
+            for name, cell in zip(columns, (column, group, mean, count), strict=True):
+                columns[name].append(cell)
+
+        m = np.array(counts, dtype=np.int64)
+        grids = figure_grids(plan, m)
+        require_noise_for(noise, [f"{each.column}={each.group}" for each in grids])
+        for each in grids:
+            share = start + step * each.noised_steps(sums, noise[f"{each.column}={each.group}"])
+            row(
+                each.column,
+                each.group,
+                float(space.lower + space.range * share),
+                int(m[each.strata].sum()),
+            )
+        named = {(each.column, each.group) for each in grids}
+        for figure in plan.figures:
+            if (figure.column, figure.group) not in named:
+                row(figure.column, figure.group, None, 0)
+        if STRATUM not in columns[COLUMN]:
+            for name, count in zip(plan.strata.names, counts, strict=True):
+                row(STRATUM, name, None, count)
+        return columns
+
+
+FIELDINGS: dict[str, type[Fielding]] = {
+    "microdata": MicrodataFielding,
+    "sums": SumsFielding,
+    "mean": MeanFielding,
+}
+
+
+def fielding_of(plan: Design) -> Fielding:
+    """Return how what a design releases is made."""
+    return FIELDINGS[plan.inputs.release]()
