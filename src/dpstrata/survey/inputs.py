@@ -107,16 +107,6 @@ class Inputs(Options):
         return f"mean of answers {self.clipping}" if self.clip else "mean"
 
     @property
-    def measure(self) -> str:
-        """What the precision of a design is called."""
-        return self.release_form.measure if self.objective == "mean" else "objective"
-
-    @property
-    def precision_in_words(self) -> tuple[str, str]:
-        """What the standard error of a design is called, and what it is that of."""
-        return self.release_form.precision_in_words(self)
-
-    @property
     def clipping(self) -> str:
         """What is done to answers outside the range, for designs that clip them."""
         return f"clipped to {_grouped(self.space.lower)}–{_grouped(self.space.upper)}"

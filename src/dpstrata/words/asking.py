@@ -115,7 +115,7 @@ class _Replaced(Asking):
 
 def asking_of(plan: Design) -> Asking:
     """Return the words for how the people of a design are asked."""
-    return _Replaced(plan) if plan.problem.forms.dealt_out else _Noised(plan)
+    return _Replaced(plan) if plan.inputs.release_form.of_rows else _Noised(plan)
 
 
 def office_adds_noise(plan: Design) -> bool:
