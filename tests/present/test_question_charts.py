@@ -72,7 +72,8 @@ def test_fifty_questions_have_a_line_each():
 
 def test_a_single_question_has_one_line():
     plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
-    rows = points(questions_chart(plan))
+    (layer,) = [layer for layer in questions_chart(plan).spec["layer"] if layer["mark"]["type"] == "point"]
+    rows = layer["data"]["values"]
     assert {row["question"] for row in rows} == {"answer"}
     own = next(row["value"] for row in rows if row["precision"] == "this design")
     assert own == pytest.approx(100 * plan.standard_error)
