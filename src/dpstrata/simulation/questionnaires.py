@@ -72,7 +72,7 @@ def _checked(plan: Design, row: int, given: Any) -> Answers:
         got = np.size(given[question.name])
         if got != size:
             raise InputError(f"{where} must have {size:,} answers to {question.name!r}, got {got:,}.")
-        taken = question.of_kind.in_shares(question, given[question.name])
+        taken = question.of_kind.in_shares(question, given[question.name], clip=plan.inputs.clip)
         if taken is None:
             raise InputError(
                 f"{where} must have answers to {question.name!r} that can be given ({question.answers}), got "

@@ -144,6 +144,10 @@ class QuestionKind:
         """Return the largest S² there can be in each stratum, whatever is known."""
         raise NotImplementedError
 
+    def told_by_sd(self, question: Question, sds: FloatArray, sizes: IntArray) -> dict[str, FloatArray]:
+        """Return what standard deviations tell of the answers, by the column that tells it."""
+        raise NotImplementedError
+
     def in_row(self, levels: int, known: Known) -> Quadratic:
         """Return the variance of one person's answer, S² + noise, by r = K/(exp(E) − 1) of its form."""
         raise NotImplementedError
@@ -170,8 +174,11 @@ class QuestionKind:
         """Say what a published table about this question alone holds."""
         raise NotImplementedError
 
-    def share_of(self, question: Question, answer: object) -> Fraction | None:
-        """Return where an answer lies between the first level and the last; ``None`` for what is none."""
+    def share_of(self, question: Question, answer: object, *, clip: bool = False) -> Fraction | None:
+        """Return where an answer lies between the first level and the last; ``None`` for what is none.
+
+        With ``clip``, an answer outside the range counts as the nearer end of it.
+        """
         raise NotImplementedError
 
     def answer_at(self, question: Question, place: int, levels: int) -> str | float:
@@ -211,13 +218,13 @@ class QuestionKind:
         """
         raise NotImplementedError
 
-    def in_shares(self, question: Question, answers: Any) -> FloatArray | None:
+    def in_shares(self, question: Question, answers: Any, *, clip: bool = False) -> FloatArray | None:
         """Return answers of many people as simulations take them; ``None`` if one of them cannot be given.
 
         Numbers lie between 0 and 1, the ends of their range; names are counted from 0.
         """
         try:
-            values = self.checked(question, answers)
+            values = self.checked(question, answers, clip=clip)
         except InputError:
             return None
         space = self.space(question)
