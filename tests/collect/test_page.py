@@ -135,7 +135,7 @@ def test_yes_no_and_scale_on_one_page(visit, survey):
 
 def test_a_row_that_is_replaced_is_said_to_be_changed(visit, survey):
     """With bytes that replace the row, and draw the one with the next answer to the second question."""
-    cells, kit = survey.kit.cells[1], survey.kit.to_dict()
+    cells, kit = survey.kit.cells[1][0], survey.kit.to_dict()
     last = int(kit["odds"][0]) + cells * int(kit["denominator"]) - 1  # of all cases: the row is not kept
     size = (last.bit_length() + 7) // 8
     drawn = list((last << (8 * size - last.bit_length())).to_bytes(size, "big"))

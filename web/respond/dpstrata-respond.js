@@ -48,36 +48,34 @@ function levelsOf(last, angle) {
   return { last, at: (k) => (2 * k > last ? end + sine(2 * k - last) : end - sine(last - 2 * k)) };
 }
 
-// The level of a number: one of the two next to it, up or down at random, so that its expectation stays.
-function levelOf({ lower, upper }, { last, at }, answer, source) {
-  const [[n, d], [ln, ld], [un, ud]] = [answer, lower, upper].map((each) => fraction(String(Number(each))));
-  const top = (n * ld - ln * d) * ud * at(last);
-  const bottom = (un * ld - ln * ud) * d;
+// Where an answer lies between the first and the last one that can be given, as a fraction.
+function shareOf({ name, kind, lower, upper, values }, answer) {
+  const number = DECIMAL.test(answer) ? Number(answer) : NaN;
+  if (kind === "number" && number >= Number(lower) && number <= Number(upper)) {
+    const [[n, d], [ln, ld], [un, ud]] = [number, Number(lower), Number(upper)].map((each) => fraction(String(each)));
+    return [(n * ld - ln * d) * ud, (un * ld - ln * ud) * d];
+  }
+  const given = String(answer ?? "") || "no answer"; // as a blank is called, where there may be one
+  const place = kind === "number" ? -1 : values.findIndex((value) => (kind === "scale" ? Number(value) === number : value === given));
+  if (place < 0) throw new RangeError(`question ${name}: this answer cannot be given`);
+  return [BigInt(place), BigInt(values.length - 1)];
+}
+
+// The level of a share: one of the two next to it, up or down at random, so that its expectation stays.
+function levelOf([part, whole], { last, at }, source) {
+  const top = part * at(last);
   let [low, high] = [0, last];
   while (high - low > 1) {
     const middle = (low + high) >> 1;
-    if (at(middle) * bottom <= top) low = middle;
+    if (at(middle) * whole <= top) low = middle;
     else high = middle;
   }
-  if (at(high) * bottom === top) return high;
-  const rest = top - at(low) * bottom;
+  if (at(high) * whole === top) return high;
+  const rest = top - at(low) * whole;
   if (!rest) return low;
-  const whole = (at(high) - at(low)) * bottom;
-  const common = divisor(whole, rest);
-  return low + (below(whole / common, source) < rest / common);
-}
-
-// The position of an answer among the levels of its question; numbers between two levels at random.
-function placeOf(question, levels, answer, source) {
-  const { name, kind, lower, upper, values } = question;
-  const number = DECIMAL.test(answer) ? Number(answer) : NaN;
-  let place = -1;
-  if (kind === "number") {
-    if (number >= Number(lower) && number <= Number(upper)) place = levelOf(question, levels, answer, source);
-  } else if (kind === "scale") place = values.findIndex((value) => Number(value) === number);
-  else place = values.indexOf(String(answer ?? "") || "no answer"); // as a blank is called, where there may be one
-  if (place < 0) throw new RangeError(`question ${name}: this answer cannot be given`);
-  return place;
+  const between = (at(high) - at(low)) * whole;
+  const common = divisor(between, rest);
+  return low + (below(between / common, source) < rest / common);
 }
 
 // The levels of the questions of a row, from its number: the first question counts most.
@@ -124,7 +122,7 @@ export function noiseRow(kit, form, odds, answers, source = random) {
   let place = 0;
   for (const question of questions) {
     const levels = levelsOf(draw.last ?? question.values.length - 1, draw.angle);
-    place = place * question.values.length + placeOf(question, levels, answers[question.name], source);
+    place = place * question.values.length + levelOf(shareOf(question, answers[question.name]), levels, source);
   }
   return drawNear(place, draw, BigInt(kit.odds[odds]), BigInt(kit.denominator), source);
 }

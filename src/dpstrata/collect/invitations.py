@@ -115,12 +115,11 @@ def invitees(plan: Design, *, sample: Path, key_file: Path, id: str, stratum: Se
 
 
 def _require_counters(plan: Design) -> None:
-    """Require a design whose counters say all that is released: of rows, or of yes and no."""
-    if any(randomizer.cells is None for randomizer in randomizers_of(plan)):
+    """Require a design whose counters say all that is released."""
+    if any(randomizer.cells_in(0) is None for randomizer in randomizers_of(plan)):
         raise InputError(
-            "a collector needs a design with forms, or with one yes/no question that devices "
-            "randomise and whose sums or mean are published, got another. Use "
-            f"{option('forms', 'one')}."
+            "a collector needs a design whose devices send one of a number of cells, which it counts, got "
+            f"one whose devices add noise to a number or send raw answers. Use {option('forms', 'one')}."
         )
 
 
@@ -235,8 +234,8 @@ def invite(
     remove_unfinished(out)
     private = read_office_key(office_key) if office_key.exists() else new_key()
     filling = _Filling(
-        folder, database, plan.digest, batch, kit.digest, public_key(private),
-        {each.hashed: each.key for each in people}, kit.cells,
+        folder, database, plan.digest, batch, kit, public_key(private),
+        {each.hashed: each.key for each in people},
     )  # fmt: skip
     filling.check()
     _make_folder(folder, design, kit, office_key, private)
@@ -381,15 +380,14 @@ class _Filling:
     database: str | None
     design: str
     batch: int
-    kit: str
+    kit: Kit
     public_key: bytes
     tokens: dict[bytes, ReportKey]
-    cells: tuple[int, ...]
 
     @property
     def counters(self) -> dict[ReportKey, int]:
         """How many cells each key has to which somebody is invited."""
-        return {key: self.cells[key.form] for key in set(self.tokens.values())}
+        return {key: self.kit.cells_of(key) for key in set(self.tokens.values())}
 
     def check(self) -> None:
         """Require that a database outside the folder is of this survey, before anything is written."""
@@ -408,7 +406,8 @@ class _Filling:
         else:
             tables = SqliteTables(path) if path.exists() else SqliteTables.make(path)
         with writing_to(tables):
-            facts = {"design": self.design, "batch": str(self.batch), **origin_of(self.kit, self.public_key)}
+            origin = origin_of(self.kit.digest, self.public_key)
+            facts = {"design": self.design, "batch": str(self.batch), **origin}
             with tables.transaction(alone=True):
                 if tables.exists:  # also if someone else has made it since it was checked
                     self._require_same(tables)
@@ -422,7 +421,7 @@ class _Filling:
     def _require_same(self, tables: Tables) -> None:
         if tables.fact("state") == CLOSED:
             raise InputError("people can be invited to a survey that is open, got one that is closed.")
-        require_same_origin(tables, self.kit, self.public_key)
+        require_same_origin(tables, self.kit.digest, self.public_key)
         if tables.fact("batch") != str(self.batch) or tables.invited() != self.tokens:
             raise InputError(
                 "the database must have these invitations and this batch, got others.", where=str(self.folder)

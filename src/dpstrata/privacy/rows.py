@@ -37,6 +37,8 @@ Source = Callable[[int], bytes]
 
 DENOMINATOR = 2**40  # Q: the odds are rounded down by less than 1e-12
 
+_DOWN = 1.0 - 2.0**-48
+
 
 class Quadratic(NamedTuple):
     """Variance of one person's unbiased answer, S² + noise, as a polynomial in r.
@@ -162,6 +164,11 @@ def number_in_row(
 
 
 @lru_cache(maxsize=4096)
+def spendable(budget: float) -> float:
+    """Return a budget rounded down, by more than any logarithm that it was made with can be off."""
+    return math.nextafter(budget * _DOWN, 0.0)
+
+
 def odds_below(epsilon: float) -> int:
     """Return P, the largest whole number for which P/Q is at most exp(E) − 1.
 

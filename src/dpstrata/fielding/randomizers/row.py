@@ -25,7 +25,7 @@ from dpstrata.files.cells import text_of
 from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.mechanisms.grid import DiscreteLaplaceNoise
-from dpstrata.privacy.rows import Source, cell_of, level_of, odds_below, places_of, randomized_cell
+from dpstrata.privacy.rows import Source, cell_of, level_of, odds_below, places_of, randomized_cell, spendable
 from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
 from dpstrata.survey.questionnaires.question import Question
 
@@ -115,9 +115,8 @@ class RowRandomizer(Randomizer):
             )
         return cells
 
-    @property
-    def cells(self) -> int | None:
-        """How many different rows there are."""
+    def cells_in(self, stratum: int) -> int | None:
+        """Return how many different rows there are."""
         return self.designed.cells
 
     def reports_of_cells(self, stratum: int, cells: Sequence[int]) -> list[Any]:
@@ -167,7 +166,7 @@ class RowRandomizer(Randomizer):
 def odds_in(plan: Design, place: int) -> int:
     """Return P of a stratum: that of all devices, or of published rows at its own budget."""
     budget = plan.inputs.device_epsilon
-    return odds_below(plan.local_epsilon(place) if budget is None else budget)
+    return odds_below(spendable(plan.local_epsilon(place) if budget is None else budget))
 
 
 def table_entries(plan: Design, t: int, questions: tuple[str, ...]) -> tuple[str, ...]:

@@ -216,6 +216,13 @@ class CellsNoise(CellNoise):
         """Return the points, which are equally far apart."""
         return range(self.steps + 1)
 
+    @property
+    def specification(self) -> dict[str, Any]:
+        """Return where windows start, and how cells are read, in half ranges from the middle."""
+        read = (2.0 * self.shares(np.arange(self.cells)) - 1.0).tolist()
+        sizes = {"cells": self.cells, "line": self.line, "window": self.window}
+        return {**sizes, "starts": self.starts.tolist(), "read": read}
+
     def draw(self, level: int, source: Source = secrets.token_bytes) -> int:
         """Draw a number inside the window or anywhere else, and find its cell."""
         start = int(self.starts[level])

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +35,8 @@ class GridNoise(ABC):
         K: two answers are at most so many steps apart.
     """
 
+    cells: int | None = None
+    """How many different outputs there are, where each can be counted; the first one is 0."""
     slack: float = 0.0
     """How far, in ranges, what another machine reads an output as may be from what this one does."""
 
@@ -205,8 +208,6 @@ class CellNoise(GridNoise):
         P, and y = P/Q, which is at most exp(e) − 1.
     window, line : int
         How many numbers a window has, and how many there are in all.
-    cells : int
-        How many different cells there are.
     """
 
     window: int
@@ -230,6 +231,11 @@ class CellNoise(GridNoise):
     @abstractmethod
     def draw(self, level: int, source: Source = secrets.token_bytes) -> int:
         """Draw a cell for an answer on a level."""
+
+    @property
+    @abstractmethod
+    def specification(self) -> dict[str, Any]:
+        """What another implementation must know, beside P, to draw the same cells and to read them."""
 
     def cell_of(self, share: Fraction, source: Source = secrets.token_bytes) -> int:
         """Draw a cell for an answer at a share of the range."""

@@ -289,6 +289,13 @@ class SineCells(CellNoise):
         """Return the sines of the levels less that of the first, in units of 2⁻⁶⁴."""
         return _SineLevels(self.angle, self.steps)
 
+    @property
+    def specification(self) -> dict[str, Any]:
+        """Return what levels, windows and readings follow from."""
+        ends = {"ends": str(self.ends), "end": self._end} if self.ends else {}
+        sizes = {"cells": self.cells, "line": self.line, "window": self.window, "last": self.steps}
+        return {**sizes, "angle": str(self.angle), "stretch": self.stretch, **ends}
+
     def levels(self, k: IntArray) -> FloatArray:
         """Return the shares of the range that levels stand for."""
         x = np.sin(self._angle * (k - 0.5 * self.steps)) / self._sine_of_last
