@@ -17,7 +17,6 @@ itself in place of :math:`\psi`, which is cheaper; it is only asked where every 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -98,66 +97,40 @@ class ConstantRemainder(Noise):
         return np.zeros_like(step.d)
 
 
-class NoiseSum(Noise):
-    r"""Several draws of noise, each at the same budget.
-
-    .. math:: v(e) = \sum_t g_t\, v_t(e)
-
-    Of no draws at all, the variance is zero: where noise is added to figures of many strata, the strata have
-    none of their own.
+class ScaledNoise(Noise):
+    """Noise of another size: g·v(e).
 
     Parameters
     ----------
-    parts : sequence of (float, Noise)
-        g >= 0 and the noise of each.
+    noise : Noise
+        v.
+    factor : float
+        g > 0.
     """
 
-    def __init__(self, parts: Sequence[tuple[float, Noise]]) -> None:
-        self.parts = tuple(parts)
-        self._weighted = tuple((factor * noise.unit, noise) for factor, noise in parts)
-        self.square = sum(weight * noise.square for weight, noise in self._weighted)
-        self.linear = sum(weight * noise.linear for weight, noise in self._weighted)
-        self.rounding = max((noise.rounding for _, noise in self.parts), default=Noise.rounding)
-        constants = [noise.constant_remainder for _, noise in self.parts]
-        if None not in constants:
-            pairs = zip(self._weighted, constants, strict=True)
-            self.constant_remainder = sum((weight * (c or 0.0) for (weight, _), c in pairs), 0.0)
-
-    @property
-    def takes_whole(self) -> bool:
-        """Whether all parts do."""
-        return bool(self.parts) and all(noise.takes_whole for _, noise in self.parts)
+    def __init__(self, noise: Noise, factor: float) -> None:
+        self._noise, self._factor = noise, factor
+        self.unit = factor * noise.unit
+        self.square, self.linear, self.rounding = noise.square, noise.linear, noise.rounding
+        self.constant_remainder = noise.constant_remainder
 
     def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
-        """Σ g·ψ."""
-        total = np.zeros_like(at.e)
-        for weight, noise in self._weighted:
-            total += weight * noise.remainder(at, whole=whole)
-        return total
+        """ψ of the other."""
+        return self._noise.remainder(at, whole=whole)
 
     def remainder_slopes(
         self, at: Point, *, whole: bool = False
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Σ g·ψ, with two derivatives."""
-        value, first, second = (np.zeros_like(at.e) for _ in range(3))
-        for weight, noise in self._weighted:
-            slopes = noise.remainder_slopes(at, whole=whole)
-            value += weight * slopes[0]
-            first += weight * slopes[1]
-            second += weight * slopes[2]
-        return value, first, second
+        """ψ of the other, with two derivatives."""
+        return self._noise.remainder_slopes(at, whole=whole)
 
     def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
-        """Increase of Σ g·ψ."""
-        total = np.zeros_like(step.d)
-        for weight, noise in self._weighted:
-            total += weight * noise.remainder_step(step, whole=whole)
-        return total
+        """Increase of ψ of the other."""
+        return self._noise.remainder_step(step, whole=whole)
 
     def exact_variance(self, e: Any) -> Any:
-        """Σ g·v."""
-        mp = e.context
-        return sum((mp.mpf(factor) * noise.exact_variance(e) for factor, noise in self.parts), mp.mpf(0))
+        """g·v(e)."""
+        return e.context.mpf(self._factor) * self._noise.exact_variance(e)
 
 
 class TableNoise(Noise):
@@ -270,3 +243,7 @@ class RowNoise(ConstantRemainder):
         mp = e.context
         y = mp.expm1(e)
         return mp.mpf(self.linear) / y + mp.mpf(self.square) / y**2
+
+
+NO_NOISE = RowNoise(0.0, 0.0)
+"""Of strata that have none of their own, because it is added to figures of many."""
