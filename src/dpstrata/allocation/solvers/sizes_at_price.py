@@ -157,7 +157,9 @@ def _below_kinks(terms: Terms, at: FloatArray, worth: FloatArray, part: slice) -
     return np.asarray(np.nan_to_num(following, nan=0.0))
 
 
-def find_price(spend: Callable[[float], float], target: float, start: float) -> float:
+def find_price(
+    spend: Callable[[float], float], target: float, start: float, *, tolerance: float = 1e-13
+) -> float:
     """Find the price at which a falling function of it reaches ``target``, from a guess.
 
     The function goes roughly with the inverse root of the price, so steps are taken on logarithms: the rule
@@ -166,15 +168,14 @@ def find_price(spend: Callable[[float], float], target: float, start: float) -> 
     price, ends = start, {}
     for step in range(_MOST_STEPS * 2):
         got = spend(price)
-        if abs(got - target) <= 1e-13 * target:
+        if abs(got - target) <= tolerance * target:
             break
         ends[got > target] = (math.log(price), math.log(max(got, 1e-300) / target))
         if len(ends) < 2:
-            if (
-                price < _LEAST * start
-            ):  # no price is low enough: what is sought is not spent for nothing either
+            if price < _LEAST * start:  # no price is low enough: as much is not spent for nothing either
                 break
-            price *= (max(got, 1e-300) / target) ** 2 * (4.0 if got > target else 0.25)
+            beyond = 0 if step == 0 else 1 if got > target else -1  # where the rule falls short, go further
+            price *= (max(got, 1e-300) / target) ** 2 * 4.0**beyond
             continue
         (low, above), (high, below) = ends[True], ends[False]
         if high - low <= 1e-14:
