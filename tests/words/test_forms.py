@@ -80,9 +80,7 @@ def test_targets_and_whether_they_are_met_have_columns_of_their_own():
     assert column(table, "form") == ["1", "all"]
     assert "root of half" not in table.note
     said = result_in_words(plan)
-    assert said.startswith(
-        f"{plan.total} interviews on 1 form meet the target and give a typical standard error"
-    )
+    assert said.startswith(f"{plan.total} interviews meet the target and give a typical standard error")
 
 
 def test_forms_say_who_is_asked_what_and_how_often_a_row_is_replaced(plan):

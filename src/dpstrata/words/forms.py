@@ -91,7 +91,9 @@ def forms_table(plan: Design) -> TextTable:
     ]
     by_stratum = any(_replaced(form) != per_hundred(form.replaced) for form in plan.forms)
     return TextTable(
-        "Forms: everyone in the sample gets one of them",
+        "Forms: everyone in the sample gets one of them"
+        if len(plan.forms) > 1
+        else "Form: everyone in the sample gets it",
         ("form", "questions", "people", "possible rows", "replaced, of 100 rows"),
         rows,
         "How many rows are replaced depends on the stratum." if by_stratum else "",
@@ -171,13 +173,16 @@ def result_in_short(plan: Design) -> str:
     assert error is not None
     give = "gives" if plan.total == 1 else "give"
     reached = [question for question in plan.questions if question.target is not None]
-    typical = f"a typical standard error of {as_percent(error)} of a question's range"
+    of_range = f"standard error of {as_percent(error)} of"
+    one = len(plan.questions) == 1
+    typical = f"a {of_range} the question's range" if one else f"a typical {of_range} a question's range"
+    forms = f" on {len(plan.forms):,} forms" if len(plan.forms) > 1 else ""
     met = ""
     if reached:
         few = {1: "the target", 2: "both targets"}
         all_of_them = few.get(len(reached), f"all {len(reached):,} targets")
         met = f" {'meets' if plan.total == 1 else 'meet'} {all_of_them} and"
-    return f"{people} on {counted(len(plan.forms), 'form')}{met} {give} {typical}."
+    return f"{people}{forms}{met} {give} {typical}."
 
 
 def beside_in_words(plan: Design) -> str:
