@@ -12,7 +12,7 @@ from dpstrata.planning.curves import precision_rows
 from dpstrata.present.charts.plan import precision_chart
 from dpstrata.present.charts.plot import lines, noise_chart
 from dpstrata.privacy.answer_space import AnswerSpace
-from dpstrata.privacy.mechanisms.registry import get_mechanism
+from dpstrata.privacy.mechanisms import get_mechanism
 
 IMAGES = Path(__file__).parent / "images"
 BOUNDS = Path(__file__).parent.parent / "tests" / "reference" / "least-noise.csv"

@@ -26,8 +26,7 @@ from mpmath import fp
 from scipy.optimize import linprog
 
 from dpstrata import Answers
-from dpstrata.privacy.mechanisms import cells
-from dpstrata.privacy.mechanisms.registry import get_mechanism
+from dpstrata.privacy.mechanisms import cells, get_mechanism
 from dpstrata.privacy.mechanisms.sine import angles
 
 FILE = Path(__file__).parent.parent / "src" / "dpstrata" / "privacy" / "mechanisms" / "cells.csv"

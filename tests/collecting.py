@@ -33,7 +33,7 @@ from dpstrata.collect.sealing import Opener
 from dpstrata.collect.store import Invitation
 from dpstrata.fielding.keys import read_key
 from dpstrata.fielding.sample import ReportKey
-from dpstrata.privacy.device import places_of
+from dpstrata.privacy.rows import places_of
 from dpstrata.servers.running import address_of, open_socket
 from extent import FULL
 from surveys import copied

@@ -18,12 +18,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from dpstrata.allocation.one_question import OneQuestion
+from dpstrata.allocation.form_terms import OneQuestion
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.terms import Terms
 from dpstrata.privacy.answer_space import AnswerSpace
-from dpstrata.privacy.mechanisms.registry import get_mechanism
-from dpstrata.privacy.promises.pure import PureEpsilon
+from dpstrata.privacy.mechanisms import get_mechanism
+from dpstrata.privacy.promises.epsilon import PureEpsilon
 from dpstrata.survey.releases.microdata import Microdata
 from dpstrata.survey.releases.sums import Sums
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpstrata.allocation.balance import balance
-from dpstrata.allocation.baselines import baseline_sizes, baseline_sizes_at_cost, largest_remainders
+from dpstrata.allocation.comparison import baseline_sizes, baseline_sizes_at_cost, largest_remainders
 from dpstrata.survey.costs import total_cost
 from extent import few
 from problems import PAPER_SDS, PAPER_SIZES, make_problem

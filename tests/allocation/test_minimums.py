@@ -9,7 +9,7 @@ from scipy import stats
 
 import dpstrata as dps
 from dpstrata.allocation.posing import size_limits
-from dpstrata.allocation.turnout import fewest_for_two_answers
+from dpstrata.allocation.response import fewest_for_two_answers
 from dpstrata.survey.inputs import Inputs
 
 

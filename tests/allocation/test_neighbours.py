@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpstrata as dps
-from dpstrata.allocation.neighbours import nearest_with_answers
+from dpstrata.allocation.response import nearest_with_answers
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 1)), min_size=1, max_size=12))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.privacy.mechanisms.registry import MECHANISMS
+from dpstrata.privacy.mechanisms import MECHANISMS
 from extent import few
 
 PROBLEMS = few(60, of=3000)

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 import dpstrata as dps
 from dpstrata.collect.kit import respondent_kit
 from dpstrata.fielding.randomizers.row import RowRandomizer
-from dpstrata.privacy.device import cell_of
+from dpstrata.privacy.rows import cell_of
 from extent import few
 from questionnaires import small_plan
 

@@ -9,7 +9,7 @@ import pytest
 from import_graph import BASE, imports, layers, reduced
 
 import dpstrata as dps
-from dpstrata.privacy.mechanisms.registry import MECHANISMS
+from dpstrata.privacy.mechanisms import MECHANISMS
 
 DOCS = Path(__file__).parents[2] / "docs"
 

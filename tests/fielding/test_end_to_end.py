@@ -15,7 +15,7 @@ import dpstrata as dps
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.results.microdata import estimate_means
 from dpstrata.fielding.sample import draw_sample
-from dpstrata.privacy.mechanisms.registry import MECHANISMS, mechanism_class
+from dpstrata.privacy.mechanisms import MECHANISMS, mechanism_class
 from dpstrata.words.estimates import FLOORED, ONLY_ONE
 from extent import may_cover, mean_limit, variance_limits
 from surveys import Listed, reports_of

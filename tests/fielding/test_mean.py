@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.allocation.noised_once import NoisedOnce
+from dpstrata.allocation.single_mean import SingleMean
 from dpstrata.fielding.estimate import reader_of
 from dpstrata.fielding.figure_grid import figure_grids, report_steps
 from dpstrata.fielding.frames import open_frame
@@ -246,5 +246,5 @@ def test_real_draws_are_unbiased_and_intervals_cover(options):
 def test_budgets_are_those_of_the_design_where_everyone_answers():
     plan = dps.design(strata_of([300, 400, 500]), epsilon=1, total=100, release="mean")
     assert plan.budgets_given(plan.sample_sizes) == pytest.approx(plan.local_epsilons, rel=1e-12)
-    room = NoisedOnce.of(plan.problem).room(plan.sample_sizes.astype(float)) / plan.sample_sizes
+    room = SingleMean(plan.problem).room(plan.sample_sizes.astype(float)) / plan.sample_sizes
     assert np.all(plan.local_epsilons <= room)

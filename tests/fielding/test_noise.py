@@ -7,7 +7,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.fielding.randomizers.noise import noise_at
-from dpstrata.privacy.mechanisms.registry import MECHANISMS
+from dpstrata.privacy.mechanisms import MECHANISMS
 from problems import CASES
 from surveys import reports_of
 

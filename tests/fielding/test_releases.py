@@ -10,7 +10,7 @@ import dpstrata as dps
 from dpstrata.fielding.answer_files import STRATUM
 from dpstrata.fielding.releases import fielding_of
 from dpstrata.files.writing import table_content, write_atomically
-from dpstrata.privacy.mechanisms.registry import get_mechanism
+from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.survey.questionnaires.shorthand import read_shorthand
 from dpstrata.survey.releases import OPTION, RELEASES, kind_of
 from problems import CASES

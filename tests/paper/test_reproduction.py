@@ -9,8 +9,7 @@ import sys
 import pytest
 
 import dpstrata as dps
-from dpstrata.allocation.solvers import algorithm1
-from dpstrata.allocation.solvers.exhaustive import MOST_CANDIDATES
+from dpstrata.allocation.solvers.exhaustive import MOST_CANDIDATES, MOST_IN_BALL
 from dpstrata.paper.items import QUICK, Extent
 from dpstrata.paper.reproduction import reproduce
 
@@ -83,7 +82,7 @@ def test_the_limit_of_strong_privacy_is_not_pure_noise():
     """n ∝ N·√(S² + R²/6) as ε → 0, which the paper's figure approaches but its text calls pure noise."""
     import numpy as np
 
-    from dpstrata.paper.settings import three_strata
+    from dpstrata.paper.items import three_strata
 
     strata = three_strata()
     with pytest.warns(dps.DpstrataWarning, match="exceeds the best total"):
@@ -109,7 +108,7 @@ def test_a_folder_that_cannot_be_made(tmp_path):
 def test_the_extents_stay_within_what_the_solvers_accept(extent):
     assert set(extent.exhaustive_totals) <= set(extent.totals)
     assert all(math.comb(total - 1, 9) <= MOST_CANDIDATES for total in extent.exhaustive_totals)
-    assert 2 ** (max(extent.first_stage_strata) - 1) <= algorithm1.MOST_CANDIDATES
+    assert 2 ** (max(extent.first_stage_strata) - 1) <= MOST_IN_BALL
 
 
 def test_a_missing_extra_is_told_before_the_work(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import dpstrata as dps
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.allocation.variances import planned_variance
 from dpstrata.designs.choice import better_mechanism, better_releases, valid_mechanisms
-from dpstrata.privacy.mechanisms.registry import MECHANISMS
+from dpstrata.privacy.mechanisms import MECHANISMS
 from dpstrata.privacy.mechanisms.sine import Sine
 from dpstrata.survey.releases import kind_of
 from extent import few

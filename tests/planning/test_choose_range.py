@@ -10,7 +10,7 @@ import pytest
 import commands
 import dpstrata as dps
 from dpstrata.privacy.answer_space import AnswerSpace
-from dpstrata.privacy.mechanisms.registry import get_mechanism
+from dpstrata.privacy.mechanisms import get_mechanism
 
 STAIRCASE = {"mechanism": "staircase", "local_epsilon": 3}
 

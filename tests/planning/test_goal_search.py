@@ -8,7 +8,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.allocation.posing import pose
-from dpstrata.allocation.solvers.free import best_sizes
+from dpstrata.allocation.solvers.sizes_at_price import best_sizes
 from dpstrata.planning import goal_search as questions
 from dpstrata.survey.inputs import Inputs
 from extent import few

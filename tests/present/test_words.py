@@ -14,7 +14,7 @@ from dpstrata.present.report.words import (
     odds_in_words,
     three_digits,
 )
-from dpstrata.privacy.promises.pure import beliefs
+from dpstrata.privacy.promises.epsilon import beliefs
 from dpstrata.survey.inputs import Inputs
 
 FOUR = dps.Strata([7000, 8000, 9000, 10000], [0.283, 0.08, 0.0226, 0.0064], names=["A", "B", "C", "D"])

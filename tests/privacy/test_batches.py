@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from dpstrata.privacy.batches import _delta_at, batch_epsilon
+from dpstrata.privacy.amplification import _delta_at, batch_epsilon
 
 
 def exact_delta(loss, epsilon, cells, batch):

@@ -14,8 +14,8 @@ from dpstrata.errors import InputError
 from dpstrata.fielding.randomizers.noise import noise_at, steps_of_reports
 from dpstrata.fielding.results.microdata import estimate_means
 from dpstrata.pilots.spreads import noised_moments
+from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.cells import FEWEST, MOST, CellsNoise
-from dpstrata.privacy.mechanisms.registry import get_mechanism
 from problems import answers_of
 from surveys import reports_of
 

@@ -17,10 +17,9 @@ import numpy as np
 import pytest
 from mpmath import iv, mp
 
-from dpstrata.privacy.mechanisms import kernels, sine
+from dpstrata.privacy.mechanisms import get_mechanism, kernels, sine
 from dpstrata.privacy.mechanisms.kernels import point
 from dpstrata.privacy.mechanisms.noise import RowNoise, TableNoise
-from dpstrata.privacy.mechanisms.registry import get_mechanism
 from extent import few
 from problems import MECHANISMS, answers_of, curve_rows, plain_curve
 

@@ -11,9 +11,8 @@ import math
 import numpy as np
 import pytest
 
-from dpstrata.privacy.mechanisms import sine
-from dpstrata.privacy.mechanisms.registry import get_mechanism
-from dpstrata.privacy.two_layers import joint_losses, office_budgets
+from dpstrata.privacy.amplification import joint_losses, office_budgets
+from dpstrata.privacy.mechanisms import get_mechanism, sine
 from extent import beside, few
 from problems import answers_of
 

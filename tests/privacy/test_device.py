@@ -10,7 +10,7 @@ import pytest
 from mpmath import mp
 from scipy import stats
 
-from dpstrata.privacy.device import (
+from dpstrata.privacy.rows import (
     below,
     cell_of,
     kept_of,

@@ -11,12 +11,11 @@ import pytest
 from mpmath import mp
 
 from dpstrata.allocation.terms import Terms
-from dpstrata.privacy.mechanisms import sine
+from dpstrata.privacy.mechanisms import get_mechanism, sine
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import SERIES_BELOW, point
-from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.privacy.mechanisms.staircase import BETTER_FROM
-from dpstrata.privacy.promises.pure import PureEpsilon
+from dpstrata.privacy.promises.epsilon import PureEpsilon
 from dpstrata.survey.releases.microdata import Microdata
 from dpstrata.survey.releases.sums import Sums
 from extent import crossed, few

@@ -8,8 +8,8 @@ import pytest
 from scipy import integrate, stats
 
 import dpstrata as dps
+from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.kernels import Step, point
-from dpstrata.privacy.mechanisms.registry import get_mechanism
 from problems import answers_of
 
 EPS = np.finfo(float).eps

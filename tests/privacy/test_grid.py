@@ -15,8 +15,8 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy import stats
 
 from dpstrata.privacy import randomness
+from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.grid import fineness, to_grid
-from dpstrata.privacy.mechanisms.registry import get_mechanism
 from problems import MECHANISMS, answers_of, is_additive
 
 pytestmark = pytest.mark.slow

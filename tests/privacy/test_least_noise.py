@@ -27,8 +27,7 @@ from mpmath import mp
 from scipy import sparse
 from scipy.optimize import linprog
 
-from dpstrata.privacy.mechanisms import sine
-from dpstrata.privacy.mechanisms.registry import get_mechanism
+from dpstrata.privacy.mechanisms import get_mechanism, sine
 from extent import FULL, few
 from problems import MECHANISMS, answers_of
 

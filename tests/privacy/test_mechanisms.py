@@ -10,9 +10,9 @@ import pytest
 from scipy import integrate, optimize
 
 from dpstrata.errors import InputError
+from dpstrata.privacy.mechanisms import MECHANISMS as REGISTRY
+from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.kernels import Point, Step, point
-from dpstrata.privacy.mechanisms.registry import MECHANISMS as REGISTRY
-from dpstrata.privacy.mechanisms.registry import get_mechanism
 from problems import MECHANISMS, answers_of, is_additive, plain_variance
 
 EPS = np.finfo(float).eps

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpstrata.errors import InputError
-from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism
+from dpstrata.privacy.mechanisms import MECHANISMS, get_mechanism
 from dpstrata.privacy.mechanisms.staircase import BETTER_FROM
 from problems import answers_of, plain_variance
 

@@ -7,10 +7,10 @@ import pytest
 from mpmath import mp
 
 from dpstrata.allocation.terms import Terms
+from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.kernels import point
 from dpstrata.privacy.mechanisms.noise import NoiseSum, RowNoise, TableNoise
-from dpstrata.privacy.mechanisms.registry import get_mechanism
-from dpstrata.privacy.promises.pure import PureEpsilon
+from dpstrata.privacy.promises.epsilon import PureEpsilon
 from problems import answers_of
 
 PARTS = [

@@ -13,7 +13,7 @@ import dpstrata as dps
 from dpstrata.privacy import promises
 from dpstrata.privacy.promises import PROMISES, Spent, kind_of, promise_of
 from dpstrata.privacy.promises.base import Promise
-from dpstrata.privacy.promises.pure import PureEpsilon
+from dpstrata.privacy.promises.epsilon import PureEpsilon
 from dpstrata.survey.inputs import Inputs
 
 # option: what asks for such a promise, what the document says of it, and with an epsilon of 0.3 spent before

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpstrata.privacy.mechanisms import sine
-from dpstrata.privacy.mechanisms.registry import get_mechanism
+from dpstrata.privacy.mechanisms import get_mechanism, sine
 from problems import answers_of
 
 FALSE_ALARM = 1e-8

@@ -7,7 +7,7 @@ import pytest
 
 import dpstrata as dps
 import problems
-from dpstrata.privacy.mechanisms.registry import get_mechanism
+from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.simulation.people import draw_without_replacement
 from extent import crossed, few
 from problems import OBJECTIVES, answers_of, is_additive

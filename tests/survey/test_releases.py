@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.allocation.turnout import expected_inverse
+from dpstrata.allocation.response import expected_inverse
 from dpstrata.allocation.variances import stratum_variances
 from dpstrata.errors import Sentence
 from dpstrata.fielding.estimate import READERS
@@ -88,7 +88,7 @@ def test_what_was_forgotten_is_named(monkeypatch):
 
 # release and device budget; where one goes with the other, every mechanism that fits
 FORMS = [("microdata", None), ("sums", None), ("sums", 3.0), ("sums", 0.2)]
-ONCE = [("mean", None), ("mean", 3.0)]  # no noise in the terms: see allocation/solvers/test_noised_once.py
+ONCE = [("mean", None), ("mean", 3.0)]  # no noise in the terms: see allocation/solvers/test_single_mean.py
 
 
 def fits(release, device, mechanism, steps):

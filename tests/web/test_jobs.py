@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpstrata.privacy.mechanisms.registry import MECHANISMS
+from dpstrata.privacy.mechanisms import MECHANISMS
 from dpstrata.web.worker import work
 from extent import few
 

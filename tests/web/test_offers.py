@@ -3,7 +3,7 @@
 import pytest
 
 import dpstrata as dps
-from dpstrata.privacy.mechanisms.registry import MECHANISMS
+from dpstrata.privacy.mechanisms import MECHANISMS
 from dpstrata.web.offers import find_misfits, find_offers
 from dpstrata.web.replies import parts_of
 

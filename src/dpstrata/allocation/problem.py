@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpstrata.allocation.figures import Family
+from dpstrata.allocation.domains import Family
 from dpstrata.allocation.form_terms import FormTerms
 from dpstrata.allocation.terms import Terms
 from dpstrata.errors import InfeasibleError, option
@@ -29,7 +29,7 @@ class Problem:
     total : int
         Σ n_i, from Σ lower to Σ upper.
     families : tuple of Family
-        The published figures, where each has one draw of noise besides; see ``noised_once``.
+        The published figures, where each has one draw of noise besides; see ``single_mean``.
     scales : tuple of array
         Of several families, the scales of the noise of their figures at the sizes of a design. Other sizes
         keep their proportions. Those of a single family follow from the sizes.

@@ -23,14 +23,14 @@ from typing import ClassVar, Literal, NamedTuple, Self
 import numpy as np
 
 from dpstrata.allocation.form_terms import FormTerms, QuestionParts
+from dpstrata.allocation.response import WHOLE, expected_inverse, fewest_for_two_answers
 from dpstrata.allocation.terms import Terms
-from dpstrata.allocation.turnout import WHOLE, expected_inverse, fewest_for_two_answers
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.privacy.amplification import joint_losses, office_budgets
+from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import point, s
 from dpstrata.privacy.mechanisms.noise import Noise, RowNoise, TableNoise
-from dpstrata.privacy.mechanisms.registry import get_mechanism
-from dpstrata.privacy.two_layers import joint_losses, office_budgets
 from dpstrata.survey.forms import FormPlan, Table
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstrata.allocation.form_terms import QuestionParts
-from dpstrata.allocation.noised_once import NoisedOnce
-from dpstrata.allocation.noised_once_turnout import figure_variances
 from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.single_mean import SingleMean, figure_variances
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 
@@ -71,7 +70,7 @@ def noise_of_figures(problem: Problem, sizes: IntArray) -> tuple[FloatArray, ...
     """Variance of the one draw of noise of each published figure, by family; nothing where there is none."""
     if not problem.families:
         return ()
-    one = NoisedOnce.of(problem)
+    one = SingleMean(problem)
     return figure_variances(one, sizes, one.strengths_at(sizes))
 
 
@@ -153,6 +152,6 @@ def planned_variance(problem: Problem, sizes: IntArray, *, finite_population: bo
     variances = mean_variances(problem, sizes, finite_population=finite_population)
     noise = 0.0
     if problem.families:
-        one = NoisedOnce.of(problem)
+        one = SingleMean(problem)
         noise = one.noise(one.strengths_at(sizes))
     return float((problem.terms.coefficients**2 * variances).sum()) + noise

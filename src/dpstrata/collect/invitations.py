@@ -46,7 +46,7 @@ from dpstrata.files.writing import (
     write_atomically,
     write_table,
 )
-from dpstrata.privacy.batches import LARGEST
+from dpstrata.privacy.amplification import LARGEST_BATCH
 
 BATCH = 20
 MOST_COUNTERS = 1_000_000
@@ -343,8 +343,8 @@ def _is_site(address: str) -> bool:
 
 
 def _require_batch(batch: object) -> None:
-    if isinstance(batch, bool) or not isinstance(batch, int) or not 2 <= batch <= LARGEST:
-        raise InputError.must("batch", f"be a whole number from 2 to {LARGEST}", batch)
+    if isinstance(batch, bool) or not isinstance(batch, int) or not 2 <= batch <= LARGEST_BATCH:
+        raise InputError.must("batch", f"be a whole number from 2 to {LARGEST_BATCH}", batch)
 
 
 def require_outside(folder: Path, *paths: Path) -> None:

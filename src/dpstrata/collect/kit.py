@@ -17,7 +17,7 @@ from dpstrata.fielding.randomizers import randomizers_of
 from dpstrata.fielding.randomizers.row import odds_in
 from dpstrata.fielding.sample import ReportKey
 from dpstrata.files.writing import write_atomically
-from dpstrata.privacy.device import DENOMINATOR
+from dpstrata.privacy.rows import DENOMINATOR
 from dpstrata.survey.questionnaires.kinds.base import LONGEST_TITLE, is_plain
 from dpstrata.survey.questionnaires.question import Question
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire

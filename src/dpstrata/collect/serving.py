@@ -13,7 +13,7 @@ from dpstrata.collect.collector import Collector
 from dpstrata.collect.folder import SurveyFolder, open_folder
 from dpstrata.collect.postgresql_store import UnreachableError
 from dpstrata.errors import InputError, without_passwords
-from dpstrata.privacy.batches import DELTA, batch_epsilon
+from dpstrata.privacy.amplification import BATCH_DELTA, batch_epsilon
 from dpstrata.servers.running import encryption_of, serve_app, until_stopped
 from dpstrata.words.released import collecting_in_words
 
@@ -123,4 +123,4 @@ def _in_words(folder: SurveyFolder, batch: int) -> list[str]:
     budgets = {plan.inputs.device_epsilon or plan.local_epsilon(i) for i in range(len(plan.strata))}
     pairs = [(budget, cells) for budget in sorted(budgets) for cells in sorted(set(folder.kit.cells))]
     worst = max(batch_epsilon(budget, cells=cells, batch=batch) for budget, cells in pairs)
-    return collecting_in_words(promised=max(budgets), within=worst, batch=batch, delta=DELTA)
+    return collecting_in_words(promised=max(budgets), within=worst, batch=batch, delta=BATCH_DELTA)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dpstrata.allocation.posing import figures_in, forms_in, terms_of
 from dpstrata.allocation.variances import variance_parts
 from dpstrata.errors import InputError
-from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism, mechanism_class
+from dpstrata.privacy.mechanisms import MECHANISMS, get_mechanism, mechanism_class
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.releases import RELEASES, kind_of
 from dpstrata.survey.releases.base import Release

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpstrata.allocation.form_items import as_items, forms_problem, mixture_of
 from dpstrata.allocation.forms import Forms, FormsProblem
-from dpstrata.allocation.turnout import expected_inverse
+from dpstrata.allocation.response import expected_inverse
 from dpstrata.allocation.variances import figure_noise, question_parts
 from dpstrata.designs.expected import expected_answers
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only

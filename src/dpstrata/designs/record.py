@@ -12,22 +12,27 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from dpstrata.allocation.comparison import Comparison, compare_designs
-from dpstrata.allocation.domains import Domain, Partition, describe_domains, find_partitions
-from dpstrata.allocation.figures import Figure, figures_of
-from dpstrata.allocation.minimums import DefaultMinimum, describe_default
-from dpstrata.allocation.noised_once import NoisedOnce
+from dpstrata.allocation.domains import (
+    Domain,
+    Figure,
+    Partition,
+    describe_domains,
+    figures_of,
+    find_partitions,
+)
+from dpstrata.allocation.posing import DefaultMinimum, describe_default
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.proof.bound import Bound, certify_budget, certify_targets
+from dpstrata.allocation.proof.bound import Bound, certify_budget, certify_questions, certify_targets
 from dpstrata.allocation.proof.certificate import Certificate, certify
 from dpstrata.allocation.proof.forms import FormsBound
-from dpstrata.allocation.proof.noised_once import certify_figures
-from dpstrata.allocation.proof.questions import certify_questions
-from dpstrata.allocation.turnout import (
+from dpstrata.allocation.proof.single_mean import certify_figures
+from dpstrata.allocation.response import (
     chance_of_empty_stratum,
     chance_of_no_answer,
     is_worth_a_warning,
     minimum_against_empty,
 )
+from dpstrata.allocation.single_mean import SingleMean
 from dpstrata.allocation.variances import (
     VarianceParts,
     noise_by_column,
@@ -170,7 +175,7 @@ class Design:
         """
         if not self.scaled_by_answers:
             return self.local_epsilons
-        return read_only(NoisedOnce.of(self.problem).budgets_given(answers))
+        return read_only(SingleMean(self.problem).budgets_given(answers))
 
     def losses_inside(self, times: int = 1, *, budgets: FloatArray | None = None) -> FloatArray:
         """Return what those in the sample lose if the same reports are released several times, by stratum.
@@ -189,7 +194,7 @@ class Design:
 
     def _budgets(self, rows: Rows) -> FloatArray:
         if self.problem.families:
-            return NoisedOnce.of(self.problem).budgets_at(self.sample_sizes)[rows]
+            return SingleMean(self.problem).budgets_at(self.sample_sizes)[rows]
         budgets = self.problem.terms.budgets(self.sample_sizes[rows].astype(float), rows).e
         cap = self.problem.terms.cap
         return budgets if cap is None else np.minimum(budgets, cap)
@@ -304,7 +309,7 @@ class Design:
         """
         if not self.problem.families:
             return ()
-        scales = NoisedOnce.of(self.problem).scales_at(self.sample_sizes)
+        scales = SingleMean(self.problem).scales_at(self.sample_sizes)
         return figures_of(self.partitions, scales)
 
     @cached_property

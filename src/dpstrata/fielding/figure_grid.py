@@ -14,10 +14,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpstrata.allocation.domains import WHOLE
-from dpstrata.allocation.figures import published
-from dpstrata.allocation.noised_once import NoisedOnce
-from dpstrata.allocation.noised_once_turnout import strengths_after_field
+from dpstrata.allocation.domains import WHOLE, published
+from dpstrata.allocation.single_mean import SingleMean
 from dpstrata.designs.record import Design
 from dpstrata.fielding.neighbours import FigureStandIns
 from dpstrata.fielding.randomizers.noise import noise_at
@@ -87,8 +85,8 @@ def figure_grids(plan: Design, answers: IntArray) -> list[FigureGrid]:
         stood in for by its neighbour in the same group, which then counts for the people of both. A group
         without an answer has no figure.
     """
-    one, K = NoisedOnce.of(plan.problem), report_steps(plan)
-    planned = strengths_after_field(one, one.strengths_at(plan.sample_sizes), answers)
+    one, K = SingleMean(plan.problem), report_steps(plan)
+    planned = one.raised_to_answers(answers, one.strengths_at(plan.sample_sizes))
     m = np.maximum(answers, 1)
     allowed = one.room_of_answers(m.astype(float)) / m * _DOWN
     # from a scale of a mean to one in steps of reports

@@ -13,7 +13,7 @@ answers than expected. All of this takes it that whether someone answers does no
 otherwise m itself, which is published, tells something about it.
 
 What several releases lose inside the sample adds up before the secret sample hides anyone; of reports that
-devices randomised once, only the office's noise is new each time (:mod:`dpstrata.privacy.two_layers`). The
+devices randomised once, only the office's noise is new each time (:mod:`dpstrata.privacy.amplification`). The
 sample hides people only as far as nobody can tell who answered: if someone answers one time and not another,
 the numbers of answers differ by one, which shows that they were drawn. In a stratum where not the same people
 answered every time, nothing is left of the sample's protection, and everyone there loses what is lost inside.

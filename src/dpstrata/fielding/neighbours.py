@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpstrata.allocation.neighbours import nearest_with_answers
+from dpstrata.allocation.response import nearest_with_answers
 from dpstrata.designs.record import Design
 from dpstrata.fielding.intervals.tilt import Groups
 from dpstrata.numerics.arrays import FloatArray, IntArray

@@ -7,13 +7,21 @@ import math
 import numpy as np
 
 import dpstrata as dps
-from dpstrata.paper import settings
-from dpstrata.paper.items import Extent, Item, Progress, Row
+from dpstrata.paper.items import (
+    MECHANISMS,
+    Advance,
+    Extent,
+    Item,
+    Row,
+    four_strata,
+    growing_strata,
+    paper_design,
+)
 
 NEYMAN, PURE = "no noise (Neyman)", "pure noise (proportional)"
 
 
-def claims(items: dict[str, Item], extent: Extent, progress: Progress) -> Item:
+def claims(items: dict[str, Item], extent: Extent, advance: Advance) -> Item:
     """Judge the claims from the figures already computed, and compute what is missing."""
     rows = [
         *_table(items["table-1"]),
@@ -23,7 +31,7 @@ def claims(items: dict[str, Item], extent: Extent, progress: Progress) -> Item:
         *_times(items["computation-time"]),
         *_algorithm(items["computation-time"], items["growth"]),
         *_closed_forms(),
-        *_gap(extent, progress),
+        *_gap(extent, advance),
     ]
     return Item(
         "claims",
@@ -95,7 +103,7 @@ def _trace_ratios(trace: Item) -> list[Row]:
         if row["mechanism"] == "TuLap"
     }
     tulap_trend, discrete_trend = (_trend(trace, name) for name in ("TuLap", "Discrete Laplace"))
-    tops = {name: _largest(trace, name)[0] for name in settings.MECHANISMS.values()}
+    tops = {name: _largest(trace, name)[0] for name in MECHANISMS.values()}
     return [
         _claim(
             "Laplace, A-optimal: the naive variance is up to 1.8 times larger within 1 < ε < 10",
@@ -215,27 +223,19 @@ def _algorithm(times: Item, growth: Item) -> list[Row]:
 
 def _closed_forms() -> list[Row]:
     """Propositions 2 and 3: closed forms for the population mean."""
-    strata = settings.four_strata()
+    strata = four_strata()
     worst: dict[str, float] = {}
     for mechanism, tau in (
         ("discrete_laplace", strata.sds),
         ("tulap", np.sqrt(np.asarray(strata.sds) ** 2 + 1 / 12)),
     ):
         shares = strata.sizes * np.asarray(tau)
-        relaxed = settings.paper_design(strata, epsilon=1, total=200, mechanism=mechanism).relaxed_sizes
-        worst[settings.MECHANISMS[mechanism]] = float(
-            np.max(np.abs(relaxed / (200 * shares / shares.sum()) - 1))
-        )
+        relaxed = paper_design(strata, epsilon=1, total=200, mechanism=mechanism).relaxed_sizes
+        worst[MECHANISMS[mechanism]] = float(np.max(np.abs(relaxed / (200 * shares / shares.sum()) - 1)))
     flat = dps.Strata(strata.sizes, [0.0] * 4)
     proportional = 200 * strata.sizes / strata.population
     worst["pure Laplace noise"] = max(
-        float(
-            np.max(
-                np.abs(
-                    settings.paper_design(flat, epsilon=epsilon, total=200).relaxed_sizes / proportional - 1
-                )
-            )
-        )
+        float(np.max(np.abs(paper_design(flat, epsilon=epsilon, total=200).relaxed_sizes / proportional - 1)))
         for epsilon in (0.01, 1.0, 100.0)
     )
     text = ", ".join(f"{name} {error:.0e}" for name, error in worst.items())
@@ -248,19 +248,19 @@ def _closed_forms() -> list[Row]:
     ]
 
 
-def _gap(extent: Extent, progress: Progress) -> list[Row]:
+def _gap(extent: Extent, advance: Advance) -> list[Row]:
     """Optimality gap of the first stage, whose total the paper does not state."""
     strata = extent.gap_strata
     worst: dict[int, float] = {}
     for total in extent.gap_totals:
         gaps = []
         for k in strata:
-            problem = settings.paper_design(settings.growing_strata(k), epsilon=1, total=total).problem
+            problem = paper_design(growing_strata(k), epsilon=1, total=total).problem
             rounded = dps.solve(problem, "algorithm1_first_stage")
             best = dps.solve(problem, "continuous")
             gaps.append(problem.objective(rounded.sizes) / problem.objective(best.sizes) - 1)
         worst[total] = max(gaps)
-        progress.advance(f"first-stage gap, total {total:,}")
+        advance(f"first-stage gap, total {total:,}")
     text = ", ".join(f"{gap:.1e} at {total:,}" for total, gap in worst.items())
     enough = [total for total, gap in worst.items() if gap < 1e-4]
     verdict: bool | str = len(enough) == len(worst)

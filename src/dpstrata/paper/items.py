@@ -1,11 +1,12 @@
-"""The tables and figures of the paper, each computed into tidy rows and a chart."""
+"""The problems of the paper, its tables and its figures, each computed into tidy rows and a chart."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,12 +15,72 @@ import numpy as np
 import dpstrata as dps
 from dpstrata.allocation.comparison import OWN
 from dpstrata.allocation.solvers.solve import Method
-from dpstrata.paper import settings
 from dpstrata.present.charts.chart import Chart
 from dpstrata.present.charts.parts import lines
 
 Row = dict[str, Any]
+Advance = Callable[[str], None]
+"""Told in a few words after each step of long work."""
+
 EXHAUSTIVE = "exhaustive search"
+TABLE_1_EXPONENTS = (-1.0, -0.5, 0.0, 0.5, 1.0)
+TABLE_1 = {
+    "laplace": ("1.828", "2.095", "2.269", "2.311", "1.973"),
+    "tulap": ("2.405", "3.324", "3.877", "4.06", "4.076"),
+}
+MECHANISMS = {"laplace": "Laplace", "tulap": "TuLap", "discrete_laplace": "Discrete Laplace"}
+
+
+def four_strata() -> dps.Strata:
+    """Section 5.1: sizes 7,000 to 10,000, variances 0.08 to 0.08⁴; 200 interviews."""
+    return dps.Strata([7000, 8000, 9000, 10000], [math.sqrt(0.08**i) for i in (1, 2, 3, 4)])
+
+
+def three_strata() -> dps.Strata:
+    """Section 5.2: sizes 1,000 to 3,000, variances 0.08, 0.08^1.5, 0.08²; 200 interviews."""
+    return dps.Strata([1000, 2000, 3000], [math.sqrt(0.08**i) for i in (1, 1.5, 2)])
+
+
+def growing_strata(k: int) -> dps.Strata:
+    """Section 5.3: k strata.
+
+    The paper writes the sizes as 10000 + 1000k, 10000 + 900k, ..., 11000, whose second term fits a sequence
+    of k equal steps only for k = 10. Read here as steps of 1,000: 10000 + 1000k, 9000 + 1000k, ..., 11000,
+    which is the paper's for k = 10. Variances are 0.08^(1 + i/10); beyond k = 100 the exponents start again,
+    so that the spread does not vanish altogether.
+    """
+    rows = np.arange(k)
+    return dps.Strata(10_000 + 1_000 * (k - rows), np.sqrt(0.08 ** (1.1 + 0.1 * (rows % 100))))
+
+
+def paper_design(
+    strata: dps.Strata, *, epsilon: float, total: int, mechanism: str = "laplace", objective: str = "mean"
+) -> dps.Design:
+    """Design as the paper does: answers between 0 and 1, no finite population correction.
+
+    It fixes the total even where fewer interviews would be better, so the warning about that is left out.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dps.DpstrataWarning)
+        return dps.design(
+            strata,
+            epsilon=epsilon,
+            total=total,
+            mechanism=mechanism,
+            objective=objective,  # type: ignore[arg-type]
+            questions="yes_no" if mechanism == "discrete_laplace" else (0, 1),
+            finite_population=False,
+        )
+
+
+def naive_ratio(plan: dps.Design) -> float:
+    """Variance of the naive (Neyman) design over that of the optimal one."""
+    return next(row.ratio for row in plan.compare() if row.design == "neyman")
+
+
+def epsilons(points: int) -> Sequence[float]:
+    """From 0.01 to 100, evenly spaced in the logarithm."""
+    return [float(10**x) for x in np.linspace(-2, 2, points)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,26 +136,17 @@ QUICK = Extent(
 )
 
 
-@dataclass(slots=True)
-class Progress:
-    """Where long work reports its steps."""
-
-    advance: Callable[[str], None] = field(default=lambda _: None)
-
-
 def table_1() -> Item:
     """Ratios of variances at five ε, to the printed digits."""
     rows = []
-    for mechanism, printed in settings.TABLE_1.items():
-        for exponent, text in zip(settings.TABLE_1_EXPONENTS, printed, strict=True):
-            plan = settings.paper_design(
-                settings.four_strata(), epsilon=10**exponent, total=200, mechanism=mechanism
-            )
-            ratio = settings.naive_ratio(plan)
+    for mechanism, printed in TABLE_1.items():
+        for exponent, text in zip(TABLE_1_EXPONENTS, printed, strict=True):
+            plan = paper_design(four_strata(), epsilon=10**exponent, total=200, mechanism=mechanism)
+            ratio = naive_ratio(plan)
             digits = len(text.partition(".")[2])
             rows.append(
                 {
-                    "mechanism": settings.MECHANISMS[mechanism],
+                    "mechanism": MECHANISMS[mechanism],
                     "epsilon": 10**exponent,
                     "printed": text,
                     "computed": f"{ratio:.{digits}f}",
@@ -112,16 +164,16 @@ def table_1() -> Item:
     )
 
 
-def ratio_figure(objective: str, extent: Extent, progress: Progress) -> Item:
+def ratio_figure(objective: str, extent: Extent, advance: Advance) -> Item:
     """Variance ratio, naive to optimal, against ε for the three mechanisms."""
     mean = objective == "mean"
     what = "population mean" if mean else "A-optimal design"
     rows: list[Row] = []
-    for mechanism, name in settings.MECHANISMS.items():
-        for epsilon in settings.epsilons(extent.points):
+    for mechanism, name in MECHANISMS.items():
+        for epsilon in epsilons(extent.points):
             ratios = (_mean_ratio if mean else _trace_ratios)(mechanism, epsilon)
             rows.append({"mechanism": name, "epsilon": epsilon, **ratios})
-        progress.advance(f"variance ratio, {what}")
+        advance(f"variance ratio, {what}")
     chart = lines(
         rows,
         x=("epsilon", "epsilon (central)"),
@@ -149,8 +201,8 @@ def ratio_figure(objective: str, extent: Extent, progress: Progress) -> Item:
 
 def _mean_ratio(mechanism: str, epsilon: float) -> Row:
     """Compare the population mean's Neyman design with the optimal one."""
-    plan = settings.paper_design(settings.four_strata(), epsilon=epsilon, total=200, mechanism=mechanism)
-    return {"ratio": settings.naive_ratio(plan)}
+    plan = paper_design(four_strata(), epsilon=epsilon, total=200, mechanism=mechanism)
+    return {"ratio": naive_ratio(plan)}
 
 
 def _trace_ratios(mechanism: str, epsilon: float) -> Row:
@@ -158,25 +210,23 @@ def _trace_ratios(mechanism: str, epsilon: float) -> Row:
 
     The printed 1.8 belongs to the population mean's Neyman design, n ∝ N·S, not to n ∝ S.
     """
-    design = partial(
-        settings.paper_design, settings.four_strata(), epsilon=epsilon, total=200, mechanism=mechanism
-    )
+    design = partial(paper_design, four_strata(), epsilon=epsilon, total=200, mechanism=mechanism)
     plan = design(objective="trace")
     naive = next(r.sample_sizes for r in design().compare() if r.design == "neyman")
     best = plan.problem.objective(plan.sample_sizes)
     return {
         "ratio": plan.problem.objective(naive) / best,
-        "ratio_to_its_own_neyman": settings.naive_ratio(plan),
+        "ratio_to_its_own_neyman": naive_ratio(plan),
     }
 
 
-def interplay(extent: Extent, progress: Progress) -> Item:
+def interplay(extent: Extent, advance: Advance) -> Item:
     """Optimal, no-noise and pure-noise designs against ε."""
-    strata = settings.three_strata()
+    strata = three_strata()
     names = {"optimal": OWN, "no noise (Neyman)": "neyman", "pure noise (proportional)": "proportional"}
     rows: list[Row] = []
-    for epsilon in settings.epsilons(extent.points):
-        plan = settings.paper_design(strata, epsilon=epsilon, total=200)
+    for epsilon in epsilons(extent.points):
+        plan = paper_design(strata, epsilon=epsilon, total=200)
         sizes = {row.design: row.sample_sizes.tolist() for row in plan.compare()}
         rows += [
             {
@@ -188,7 +238,7 @@ def interplay(extent: Extent, progress: Progress) -> Item:
             for design, name in names.items()
             for i, people in enumerate(sizes[name])
         ]
-    progress.advance("optimal, no-noise and pure-noise designs")
+    advance("optimal, no-noise and pure-noise designs")
     chart = lines(
         rows,
         x=("epsilon", "epsilon (central)"),
@@ -224,9 +274,9 @@ def _time(function: Callable[[], Any], repeats: int) -> float:
     return best
 
 
-def computation_time(extent: Extent, progress: Progress) -> Item:
+def computation_time(extent: Extent, advance: Advance) -> Item:
     """Exhaustive search, Algorithm 1 and the exact solver as the total grows, at k = 10."""
-    seconds, optimal = _times_by_total(extent, progress)
+    seconds, optimal = _times_by_total(extent, advance)
     seconds |= _extrapolated(seconds, extent)
     unit = seconds["exact solver", extent.totals[0]]
     order = ("exact solver", "Algorithm 1", EXHAUSTIVE, f"{EXHAUSTIVE} (extrapolated)")
@@ -266,22 +316,20 @@ def computation_time(extent: Extent, progress: Progress) -> Item:
     )
 
 
-def _times_by_total(
-    extent: Extent, progress: Progress
-) -> tuple[dict[tuple[str, int], float], dict[int, bool]]:
+def _times_by_total(extent: Extent, advance: Advance) -> tuple[dict[tuple[str, int], float], dict[int, bool]]:
     """Time every solver at every total, and say where Algorithm 1 finds the optimum."""
-    strata = settings.growing_strata(10)
+    strata = growing_strata(10)
     seconds: dict[tuple[str, int], float] = {}
     optimal: dict[int, bool] = {}
     for total in extent.totals:
-        problem = settings.paper_design(strata, epsilon=1, total=total).problem
+        problem = paper_design(strata, epsilon=1, total=total).problem
         seconds["exact solver", total] = _time(partial(dps.solve, problem), extent.repeats * 4)
         seconds["Algorithm 1", total] = _time(partial(dps.solve, problem, "algorithm1"), extent.repeats)
         found = np.asarray(dps.solve(problem, "algorithm1").sizes, dtype=np.int64)
         optimal[total] = dps.certify(problem, found).optimal
         if total in extent.exhaustive_totals:
             seconds[EXHAUSTIVE, total] = _time(partial(dps.solve, problem, "exhaustive"), 1)
-        progress.advance(f"computation time, total {total:,}")
+        advance(f"computation time, total {total:,}")
     return seconds, optimal
 
 
@@ -296,9 +344,9 @@ def _extrapolated(seconds: dict[tuple[str, int], float], extent: Extent) -> dict
     }
 
 
-def growth(extent: Extent, progress: Progress) -> Item:
+def growth(extent: Extent, advance: Advance) -> Item:
     """Algorithm 1, its first stage and the exact solver as the number of strata grows."""
-    rows = _times_by_strata(extent, progress)
+    rows = _times_by_strata(extent, advance)
     chart = lines(
         [row for row in rows if row["solver"] != "relaxation"],
         x=("strata", "strata (k)"),
@@ -321,7 +369,7 @@ def growth(extent: Extent, progress: Progress) -> Item:
     )
 
 
-def _times_by_strata(extent: Extent, progress: Progress) -> list[Row]:
+def _times_by_strata(extent: Extent, advance: Advance) -> list[Row]:
     """Time every solver at as many strata as it can take; the unit is the first, the relaxation the last."""
     rows: list[Row] = []
 
@@ -341,7 +389,7 @@ def _times_by_strata(extent: Extent, progress: Progress) -> list[Row]:
         problem = _problem_of(k)
         seconds = _time(partial(dps.solve, problem, method), repeats)
         add(solver, k, seconds, dps.solve(problem, method).radius if method == "algorithm1" else None)
-        progress.advance(f"growth with strata, {solver}, k = {k:,}")
+        advance(f"growth with strata, {solver}, k = {k:,}")
     relaxation = max(_time(partial(dps.solve, _problem_of(k), "continuous"), 1) for k in (2, 26, 10_000))
     add("relaxation", 10_000, relaxation)
     return rows
@@ -358,4 +406,4 @@ def _solvers_by_strata(extent: Extent) -> Iterator[tuple[str, int, Method, int]]
 
 
 def _problem_of(k: int) -> dps.Problem:
-    return settings.paper_design(settings.growing_strata(k), epsilon=1, total=20 * k).problem
+    return paper_design(growing_strata(k), epsilon=1, total=20 * k).problem

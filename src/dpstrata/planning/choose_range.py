@@ -29,7 +29,7 @@ from dpstrata.files.headers import require_columns
 from dpstrata.files.tables import EXCEL_ENDINGS, TEXT_ENDINGS, read_table
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.answer_space import AnswerSpace
-from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism
+from dpstrata.privacy.mechanisms import MECHANISMS, get_mechanism
 from dpstrata.survey.options import LARGEST_TOTAL, as_number
 from dpstrata.survey.priors import Distribution, read_prior, values_prior
 from dpstrata.words.choosing import range_sentences, range_table

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.posing import size_limits
 from dpstrata.allocation.proof.bound import Bound, certify_budget
 from dpstrata.allocation.proof.certificate import Certificate, certify
-from dpstrata.allocation.proof.noised_once import certify_figures
+from dpstrata.allocation.proof.single_mean import certify_figures
+from dpstrata.allocation.single_mean import SingleMean
 from dpstrata.allocation.variances import VarianceParts, planned_variance, variance_parts
 from dpstrata.designs.questions import DesignedQuestion, questions_of
 from dpstrata.designs.record import Design
@@ -124,7 +124,7 @@ class Evaluation:
     def _budgets(self) -> FloatArray:
         problem, n = self.best.problem, self.sample_sizes.astype(float)
         if problem.families:
-            return NoisedOnce.of(problem).budgets_at(n)
+            return SingleMean(problem).budgets_at(n)
         amplified = self.best.inputs.promise.amplified
         return problem.terms.budgets(n).e if amplified else np.full(len(n), math.nan)
 

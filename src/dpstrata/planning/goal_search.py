@@ -12,17 +12,16 @@ from fractions import Fraction
 import numpy as np
 
 from dpstrata.allocation.domains import Partition, find_partitions
-from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.posing import pose
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.allocation.proof.certificate import Certificate
-from dpstrata.allocation.solvers.budget import solve_budget
+from dpstrata.allocation.single_mean import SingleMean
+from dpstrata.allocation.solvers.budget import solve_budget, solve_spending
 from dpstrata.allocation.solvers.exact import solve_exactly
-from dpstrata.allocation.solvers.free import best_sizes
-from dpstrata.allocation.solvers.noised_once.solve import solve_noised_once
-from dpstrata.allocation.solvers.solution import Bounded, NoisedOnceSolution, Solution
-from dpstrata.allocation.solvers.spending import solve_spending
+from dpstrata.allocation.solvers.single_mean import solve_single_mean
+from dpstrata.allocation.solvers.sizes_at_price import best_sizes
+from dpstrata.allocation.solvers.solution import Bounded, SingleMeanSolution, Solution
 from dpstrata.allocation.solvers.targets import solve_targets
 from dpstrata.allocation.variances import stratum_variances, variance_parts
 from dpstrata.designs.outcome import Outcome
@@ -395,12 +394,12 @@ class _FigureSearch(_Totals):
 
     def __init__(self, strata: Strata, inputs: Inputs, problem: Problem) -> None:
         super().__init__(strata, inputs, problem)
-        self.found: dict[int, NoisedOnceSolution] = {}
+        self.found: dict[int, SingleMeanSolution] = {}
 
     def solve(self, total: int) -> Solution:
         """Find sizes and scales for ``total``."""
         if total not in self.found:
-            self.found[total] = solve_noised_once(NoisedOnce.of(super().problem(total)))
+            self.found[total] = solve_single_mean(SingleMean(super().problem(total)))
         return Solution(self.found[total].sizes, self.found[total].relaxed_sizes, price=None)
 
     def problem(self, total: int) -> Problem:

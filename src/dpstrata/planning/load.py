@@ -11,7 +11,7 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import DpstrataError, InputError
 from dpstrata.planning.best import design_with_best_of
 from dpstrata.planning.forms.questionnaire import design_on_forms
-from dpstrata.privacy.mechanisms.registry import MECHANISMS
+from dpstrata.privacy.mechanisms import MECHANISMS
 
 
 def load_design(path: str | Path) -> Design:

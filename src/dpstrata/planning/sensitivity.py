@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from dpstrata.allocation.noised_once import NoisedOnce
-from dpstrata.allocation.one_question import OneQuestion
+from dpstrata.allocation.form_terms import OneQuestion
 from dpstrata.allocation.posing import forms_in
 from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.single_mean import SingleMean
 from dpstrata.allocation.solvers.exact import solve_exactly
-from dpstrata.allocation.solvers.noised_once.solve import solve_noised_once
+from dpstrata.allocation.solvers.single_mean import solve_single_mean
 from dpstrata.allocation.variances import stratum_variances, variance_parts
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
@@ -184,7 +184,7 @@ def _best(problem: Problem) -> tuple[Problem, IntArray]:
     """Solve a problem; figures with one draw of noise each get scales too."""
     if not problem.families:
         return problem, np.asarray(solve_exactly(problem).sizes, dtype=np.int64)
-    found = solve_noised_once(NoisedOnce.of(problem))
+    found = solve_single_mean(SingleMean(problem))
     return replace(problem, scales=found.scales), found.sizes
 
 

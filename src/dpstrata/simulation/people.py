@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstrata.allocation.turnout import willing_people
+from dpstrata.allocation.response import willing_people
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import IntArray

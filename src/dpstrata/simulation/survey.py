@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpstrata.allocation.noised_once import NoisedOnce
-from dpstrata.allocation.noised_once_turnout import strengths_after_field
+from dpstrata.allocation.single_mean import SingleMean
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.estimate import reader_of
@@ -250,12 +249,12 @@ def _noise_of_figures(
     noise, variances = np.zeros((2, len(numbers)))
     if not plan.problem.families:
         return noise, variances
-    one = NoisedOnce.of(plan.problem)
+    one = SingleMean(plan.problem)
     shares = [np.sqrt(family.weights * len(one.families)) for family in one.families]
     planned = one.strengths_at(plan.sample_sizes)
     best = min(range(len(planned)), key=lambda i: float(((shares[i] / planned[i]) ** 2).sum()))
     for row, m in enumerate(numbers):
-        scales = shares[best] / strengths_after_field(one, planned, m)[best]
+        scales = shares[best] / one.raised_to_answers(m, planned)[best]
         noise[row] = generator.laplace(0.0, scales).sum()
         variances[row] = 2.0 * np.square(scales).sum()
     return noise, variances

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from dpstrata.errors import InputError, NotAvailableError, option
 from dpstrata.privacy.answer_space import AnswerSpace
+from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.registry import get_mechanism
 from dpstrata.privacy.promises import promise_of
 from dpstrata.privacy.promises.base import Promise
 from dpstrata.survey.forms import AUTO, FormPlan, Forms, are_chosen

@@ -14,7 +14,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
 from dpstrata.errors import InputError, option
-from dpstrata.privacy.mechanisms.registry import MECHANISMS
+from dpstrata.privacy.mechanisms import MECHANISMS
 from dpstrata.privacy.promises import PromiseOptions
 from dpstrata.survey.releases import RELEASES, ReleaseName
 from dpstrata.survey.targets import LARGEST, SMALLEST, PrecisionTarget, Target, take_target

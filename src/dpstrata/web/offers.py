@@ -10,7 +10,7 @@ from dpstrata.designs.choice import BEST
 from dpstrata.designs.record import Design
 from dpstrata.errors import DpstrataError
 from dpstrata.planning.best import design_as_asked
-from dpstrata.privacy.mechanisms.registry import MECHANISMS, mechanism_class
+from dpstrata.privacy.mechanisms import MECHANISMS, mechanism_class
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import OF_STRATA
 from dpstrata.survey.releases import OPTION, RELEASES, kind_of

@@ -7,7 +7,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from dpstrata.allocation.proof.sharing import share_people
+from dpstrata.allocation.proof.walk import share_people
 from extent import few
 
 

@@ -9,8 +9,8 @@ import dpstrata as dps
 from dpstrata.allocation.domains import find_partitions
 from dpstrata.allocation.proof.bound import certify_budget, certify_targets
 from dpstrata.allocation.solvers.budget import solve_budget
-from dpstrata.allocation.solvers.free import best_sizes
-from dpstrata.allocation.solvers.target_problem import TargetProblem
+from dpstrata.allocation.solvers.sizes_at_price import best_sizes
+from dpstrata.allocation.solvers.targets import TargetProblem
 from dpstrata.allocation.variances import mean_variances
 from extent import FULL, few
 from problems import make_problem, random_problem

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from dpstrata.allocation.solvers.algorithm1 import first_stage
+from dpstrata.allocation.solvers.exhaustive import first_stage
 from dpstrata.allocation.solvers.solve import solve
 from problems import PAPER_SDS, PAPER_SIZES, make_problem, plain_term
 

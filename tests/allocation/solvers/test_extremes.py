@@ -6,7 +6,7 @@ import pytest
 import dpstrata as dps
 from dpstrata.allocation.proof.certificate import certify
 from dpstrata.allocation.solvers.solve import solve
-from dpstrata.allocation.solvers.target_problem import TargetProblem
+from dpstrata.allocation.solvers.targets import TargetProblem
 from extent import few
 from problems import MECHANISMS, PAPER_SDS, PAPER_SIZES, make_problem
 
@@ -181,7 +181,7 @@ def test_people_whom_doubles_cannot_tell_apart_are_counted_not_listed(options):
 
 def test_millions_of_nearly_equal_gains_against_the_plain_order():
     """Exact selection by bisection equals listing and ranking everyone."""
-    from dpstrata.allocation.solvers.crowd import Crowd
+    from dpstrata.allocation.solvers.exact import Crowd
 
     rng = np.random.default_rng(8)
     for _ in range(20):

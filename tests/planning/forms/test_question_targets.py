@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.allocation.proof.questions import fewest_people
+from dpstrata.allocation.proof.bound import fewest_people
 from dpstrata.allocation.variances import question_parts
 from extent import few
 from questionnaires import question

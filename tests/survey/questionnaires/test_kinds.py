@@ -11,7 +11,7 @@ import dpstrata as dps
 from dpstrata.designs.document import design_digest
 from dpstrata.errors import InputError
 from dpstrata.privacy.answer_space import AnswerSpace
-from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism, mechanism_class
+from dpstrata.privacy.mechanisms import MECHANISMS, get_mechanism, mechanism_class
 from dpstrata.simulation.survey import check_population
 from dpstrata.survey.questionnaires.kinds.base import KINDS, OR_BLANK, QuestionKind, kind_named
 from dpstrata.survey.questionnaires.shorthand import read_shorthand

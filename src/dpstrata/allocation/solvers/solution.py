@@ -37,7 +37,7 @@ class Bounded(NamedTuple):
     bound: Bound
 
 
-class NoisedOnceSolution(NamedTuple):
+class SingleMeanSolution(NamedTuple):
     """Sizes, scales and their proof.
 
     Attributes

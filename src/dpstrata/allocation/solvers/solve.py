@@ -4,10 +4,13 @@ from collections.abc import Callable
 from typing import Literal, get_args
 
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.solvers.algorithm1 import solve_by_algorithm1, solve_by_first_stage
 from dpstrata.allocation.solvers.continuous import solve_relaxation
 from dpstrata.allocation.solvers.exact import solve_exactly
-from dpstrata.allocation.solvers.exhaustive import solve_exhaustively
+from dpstrata.allocation.solvers.exhaustive import (
+    solve_by_algorithm1,
+    solve_by_first_stage,
+    solve_exhaustively,
+)
 from dpstrata.allocation.solvers.solution import Solution
 from dpstrata.errors import InputError, option
 

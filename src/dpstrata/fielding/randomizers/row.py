@@ -24,8 +24,8 @@ from dpstrata.fielding.randomizers.randomizer import Randomizer
 from dpstrata.files.cells import text_of
 from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray
-from dpstrata.privacy.device import Source, cell_of, level_of, odds_below, places_of, randomized_cell
 from dpstrata.privacy.mechanisms.grid import DiscreteLaplaceNoise
+from dpstrata.privacy.rows import Source, cell_of, level_of, odds_below, places_of, randomized_cell
 from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
 from dpstrata.survey.questionnaires.question import Question
 

@@ -26,9 +26,8 @@ from dpstrata.fielding.intervals.shares import Reports
 from dpstrata.fielding.randomizers.row import office_budgets, sensitivity, table_entries, table_label
 from dpstrata.fielding.results.figures import Figure
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
-from dpstrata.privacy.device import odds_below
 from dpstrata.privacy.mechanisms.kernels import point, s
-from dpstrata.privacy.rows import largest_rounding
+from dpstrata.privacy.rows import largest_rounding, odds_below
 from dpstrata.survey.questionnaires.question import Question
 
 

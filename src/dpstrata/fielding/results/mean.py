@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dpstrata.allocation.domains import WHOLE, Partition
-from dpstrata.allocation.figures import published
-from dpstrata.allocation.noised_once import NoisedOnce
-from dpstrata.allocation.noised_once_turnout import strengths_after_field
+from dpstrata.allocation.domains import WHOLE, Partition, published
+from dpstrata.allocation.single_mean import SingleMean
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.answer_files import (
@@ -164,8 +162,8 @@ class _Figures(NamedTuple):
 
 def _read_figures(plan: Design, counts: IntArray, values: FloatArray) -> list[_Figures]:
     """Put published figures together with the noise that they have."""
-    one = NoisedOnce.of(plan.problem)
-    strengths = strengths_after_field(one, one.strengths_at(plan.sample_sizes), counts)
+    one = SingleMean(plan.problem)
+    strengths = one.raised_to_answers(counts, one.strengths_at(plan.sample_sizes))
     parts = published(plan.partitions)
     found = []
     for part, means, strength in zip(parts, one.split(values), strengths, strict=True):

@@ -3,7 +3,7 @@ r"""The fewest people with whom every question of a questionnaire reaches its ta
 Any sizes that reach all targets :math:`T_j` have :math:`\sum_j p_j V_j(n) \le \sum_j p_j T_j`, whatever
 prices :math:`p_j \ge 0` questions have. With these as importances, the exact solver finds the fewest people
 who reach that sum, and from them the fewest who reach all targets. Prices fall where a question does better
-than its target, until that number of people is close to what :mod:`~dpstrata.allocation.proof.questions`
+than its target, until that number of people is close to what :mod:`~dpstrata.allocation.proof.bound`
 proves to be needed, or nothing improves any more.
 """
 
@@ -17,9 +17,9 @@ import numpy as np
 
 from dpstrata.allocation.posing import pose
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.proof.questions import fewest_people, planned_sum, with_importances
+from dpstrata.allocation.proof.bound import fewest_people, planned_sum, with_importances
 from dpstrata.allocation.solvers.exact import solve_exactly
-from dpstrata.allocation.solvers.free import best_sizes
+from dpstrata.allocation.solvers.sizes_at_price import best_sizes
 from dpstrata.allocation.variances import question_parts, variance_parts
 from dpstrata.designs.outcome import Outcome
 from dpstrata.designs.questions import variance_targets

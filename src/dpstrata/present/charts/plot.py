@@ -18,8 +18,8 @@ from dpstrata.present.charts.chart import SCHEMA, Chart
 from dpstrata.present.charts.parts import COLOURS, CONFIG, MOST_BARS, lines, summary_of
 from dpstrata.present.charts.questions import questions_chart
 from dpstrata.privacy.answer_space import AnswerSpace
+from dpstrata.privacy.mechanisms import MECHANISMS, get_mechanism
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism
 from dpstrata.survey.questionnaires.shorthand import Questions, read_questions
 from dpstrata.words.estimates import names_of, what_is_estimated
 

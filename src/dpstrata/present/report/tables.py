@@ -14,7 +14,7 @@ from dpstrata.designs.document import VERSION
 from dpstrata.designs.record import Design
 from dpstrata.present.report.words import minimised_in_words, three_digits
 from dpstrata.privacy.promises import PROMISES
-from dpstrata.privacy.promises.pure import beliefs
+from dpstrata.privacy.promises.epsilon import beliefs
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import RECORDED
 from dpstrata.survey.releases import OPTION

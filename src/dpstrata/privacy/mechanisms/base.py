@@ -133,7 +133,7 @@ class Mechanism(Noise):
     def informative(self, e: float) -> float:
         r"""Probability with which an output depends on the answer: :math:`1 - \int \inf_x P_x`.
 
-        Only what is below 1 saves the office noise (:mod:`dpstrata.privacy.two_layers`); it is 1 for added
+        Only what is below 1 saves the office noise (:mod:`dpstrata.privacy.amplification`); it is 1 for added
         noise, which has no ends.
         """
         return 1.0
@@ -193,7 +193,7 @@ class Mechanism(Noise):
         Examples
         --------
         >>> from dpstrata.privacy.answer_space import AnswerSpace
-        >>> from dpstrata.privacy.mechanisms.registry import get_mechanism
+        >>> from dpstrata.privacy.mechanisms import get_mechanism
         >>> round(float(get_mechanism("laplace", AnswerSpace(0, 1)).variance(5.153)), 4)
         0.0753
         """

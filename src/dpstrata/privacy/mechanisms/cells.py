@@ -43,9 +43,8 @@ import numpy as np
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.grid import GridNoise
+from dpstrata.privacy.mechanisms.grid import CellNoise, GridNoise
 from dpstrata.privacy.mechanisms.kernels import Point, Step
-from dpstrata.privacy.mechanisms.windows import CellNoise
 
 FEWEST, MOST = 3, 21  # points of a scale
 _LARGEST = 13.0  # budget up to which the curve follows the variance; beyond it has a floor of 1e-6 or less

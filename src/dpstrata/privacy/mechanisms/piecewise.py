@@ -13,10 +13,9 @@ import numpy as np
 
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.grid import GridNoise, fineness
+from dpstrata.privacy.mechanisms.grid import GridNoise, WindowNoise, fineness
 from dpstrata.privacy.mechanisms.kernels import Point, Step
 from dpstrata.privacy.mechanisms.staircase import BETTER_FROM
-from dpstrata.privacy.mechanisms.windows import WindowNoise
 
 
 class Piecewise(Mechanism):

@@ -33,9 +33,8 @@ from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.grid import GridNoise
+from dpstrata.privacy.mechanisms.grid import CellNoise, GridNoise
 from dpstrata.privacy.mechanisms.kernels import Point, Step
-from dpstrata.privacy.mechanisms.windows import CellNoise
 
 # ν and a where both branches meet, the exact minimiser of V there, and how a changes on either side.
 _NU, _A = 0.9011004607923701, 1.3378274627886779

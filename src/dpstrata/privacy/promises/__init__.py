@@ -27,22 +27,22 @@ class PromiseOptions:
     """
 
     epsilon: float | None = _asks_for(
-        "pure.PureEpsilon", None, "Central privacy budget of every person, from 1e-6 to 100."
+        "epsilon.PureEpsilon", None, "Central privacy budget of every person, from 1e-6 to 100."
     )
     delta: float = _asks_for(
-        "approximate.ApproximateEpsilon",
+        "epsilon.ApproximateEpsilon",
         0.0,
         "Amount by which a probability may differ beyond the factor that `epsilon` allows; must be above 0 "
         "for Gaussian noise, and 0 for any other.",
     )
     zcdp: float | None = _asks_for(
-        "concentrated.ZeroConcentrated",
+        "gaussian_noise.ZeroConcentrated",
         None,
         "Rho of zero-concentrated privacy, instead of `epsilon`; requires Gaussian noise; a secret sample "
         "does not strengthen it.",
     )
     gdp: float | None = _asks_for(
-        "gaussian.GaussianPrivacy",
+        "gaussian_noise.GaussianPrivacy",
         None,
         "Mu of Gaussian privacy, instead of `epsilon`; requires Gaussian noise; a secret sample "
         "does not strengthen it.",

@@ -16,10 +16,10 @@ import numpy as np
 
 from dpstrata.errors import InputError, NotAvailableError, option
 from dpstrata.numerics.arrays import FloatArray
+from dpstrata.privacy.amplification import joint_losses
 from dpstrata.privacy.answer_space import AnswerSpace
+from dpstrata.privacy.mechanisms import MECHANISMS, get_mechanism
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.registry import MECHANISMS, get_mechanism
-from dpstrata.privacy.two_layers import joint_losses
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.base import Release
 from dpstrata.words.numbers import factor_up, plain_number

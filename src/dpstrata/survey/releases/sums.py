@@ -21,9 +21,9 @@ import numpy as np
 
 from dpstrata.errors import Sentence, option
 from dpstrata.numerics.arrays import FloatArray
+from dpstrata.privacy.amplification import office_budgets
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.promises.pure import LARGEST_EPSILON
-from dpstrata.privacy.two_layers import office_budgets
+from dpstrata.privacy.promises.epsilon import LARGEST_EPSILON
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.aggregated import Aggregated
 from dpstrata.survey.releases.microdata import Microdata
@@ -73,7 +73,7 @@ class Sums(Aggregated):
         return self.device is not None and not self.device.additive
 
     def credited(self, budgets: FloatArray) -> FloatArray:
-        """Raise the office's budgets by what devices give already (:mod:`dpstrata.privacy.two_layers`)."""
+        """Raise the office's budgets by what devices give already (:mod:`dpstrata.privacy.amplification`)."""
         if self.device is None or self.device_epsilon is None or not self.credits_devices:
             return budgets
         E = self.device_epsilon

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 import dpstrata as dps
-from dpstrata.allocation import turnout
-from dpstrata.allocation.turnout import (
+from dpstrata.allocation import response
+from dpstrata.allocation.response import (
     chance_of_empty_stratum,
     chance_of_no_answer,
     exact_planning_bound,
@@ -53,7 +53,7 @@ def test_few_strata_have_the_same_digits_as_many(seed, monkeypatch):
     rates = np.maximum(rng.random(50), 1 / sizes)
     invited = np.clip(rng.uniform(0, 64, 50) / rates, 1, sizes)
     few = [expected_inverse(sizes, rates, invited, squared=squared) for squared in (False, True)]
-    monkeypatch.setattr(turnout, "_FEW_STRATA", 0)
+    monkeypatch.setattr(response, "_FEW_STRATA", 0)
     many = [expected_inverse(sizes, rates, invited, squared=squared) for squared in (False, True)]
     assert np.array_equal(few, many)
 

@@ -1,7 +1,7 @@
 r"""The proof of how close a design with one draw of noise for each figure comes to the best possible.
 
 With one family, figures meet only in the total, and each is minimised exactly at any price of a person
-(``walk``), or all of them together, with people that add up to the total (``sharing``).
+(``walk``), or all of them together, with people that add up to the total.
 
 With several families figures meet in every stratum. Then each stratum's room has a price :math:`\mu_i` too:
 
@@ -21,18 +21,17 @@ from typing import Literal
 
 import numpy as np
 
-from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound
-from dpstrata.allocation.proof.priced import correction, shared_bound
-from dpstrata.allocation.proof.walk import Walk
+from dpstrata.allocation.proof.walk import ROUNDING, Walk, correction, priced_costs
+from dpstrata.allocation.single_mean import SingleMean
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 _CLOSED = 1e-11
 
 
-def certify_noised_once(
-    problem: NoisedOnce,
+def certify_single_mean(
+    problem: SingleMean,
     sizes: IntArray,
     strengths: Sequence[FloatArray],
     prices: Sequence[float],
@@ -42,7 +41,7 @@ def certify_noised_once(
 
     Parameters
     ----------
-    problem : NoisedOnce
+    problem : SingleMean
         Terms, bounds, total and figures.
     sizes : array of int
         Sample sizes within the bounds that add up to the total.
@@ -76,14 +75,14 @@ def certify_figures(
     finite_population : bool
         Whether variances have the correction, which is the same for all designs.
     """
-    one = NoisedOnce.of(problem)
+    one = SingleMean(problem)
     shared = len(one.families) > 1
     strengths = one.strengths_at(sizes)
     if shared:
         price, *rooms = prices
-        bound = certify_noised_once(one, sizes, strengths, [price], np.asarray(rooms, dtype=float))
+        bound = certify_single_mean(one, sizes, strengths, [price], np.asarray(rooms, dtype=float))
     else:
-        bound = certify_noised_once(one, sizes, strengths, prices)
+        bound = certify_single_mean(one, sizes, strengths, prices)
     off = correction(problem) if finite_population else 0.0
     return replace(
         bound,
@@ -94,7 +93,7 @@ def certify_figures(
 
 
 def stated_bound(
-    problem: NoisedOnce,
+    problem: SingleMean,
     sizes: IntArray,
     strengths: Sequence[FloatArray],
     lower_bound: float,
@@ -110,3 +109,12 @@ def stated_bound(
     )
     optimal = value <= lower_bound * (1.0 + _CLOSED)
     return Bound(optimal, measure, value, lower_bound, False, tuple(float(each) for each in prices))
+
+
+def shared_bound(problem: SingleMean, sizes: IntArray, price: float, room_prices: FloatArray) -> float:
+    """Evaluate the bound of several families at prices of people and of room."""
+    bound = float(priced_costs(problem, price, room_prices, sizes, sizes).sum())
+    for family, W in zip(problem.families, problem.noise_weights, strict=True):
+        per_strength = family.sums(room_prices * family.coefficients) * problem.answer_range
+        bound += 3.0 * float(np.cbrt(W * (0.5 * per_strength) ** 2).sum()) * (1.0 - ROUNDING)
+    return bound

@@ -12,20 +12,20 @@ import pytest
 from scipy.optimize import minimize
 
 import dpstrata as dps
-from dpstrata.allocation.figures import Family, families_of
-from dpstrata.allocation.noised_once import NoisedOnce
-from dpstrata.allocation.proof.noised_once import certify_noised_once
-from dpstrata.allocation.solvers.candidates import every_composition
-from dpstrata.allocation.solvers.noised_once.solve import solve_noised_once
+from dpstrata.allocation.domains import Family, families_of
+from dpstrata.allocation.proof.single_mean import certify_single_mean
+from dpstrata.allocation.single_mean import SingleMean
+from dpstrata.allocation.solvers.exhaustive import every_composition
+from dpstrata.allocation.solvers.single_mean import solve_single_mean
 from dpstrata.errors import InputError
 from dpstrata.files.tables import read_table
+from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.noise import NoiseSum
-from dpstrata.privacy.mechanisms.registry import get_mechanism
 from extent import crossed, few
 from problems import PAPER_SDS, PAPER_SIZES, answers_of, make_problem
 
 
-def noised_once(sizes: Any, sds: Any, *codes: Any, **options: Any) -> NoisedOnce:
+def single_mean(sizes: Any, sds: Any, *codes: Any, **options: Any) -> SingleMean:
     """Figures of the groups that each of ``codes`` makes; of the population without any."""
     problem = make_problem(sizes, sds, **options)
     problem = replace(problem, terms=replace(problem.terms, noise=NoiseSum(()), cap=None))
@@ -35,10 +35,10 @@ def noised_once(sizes: Any, sds: Any, *codes: Any, **options: Any) -> NoisedOnce
         group = np.asarray(each, dtype=np.int64)
         people = np.bincount(group, weights=N)
         families.append(Family(group, N / people[group], (people / N.sum()) ** 2 / len(codes)))
-    return NoisedOnce(problem, tuple(families) or families_of(problem.terms, ()))
+    return SingleMean(replace(problem, families=tuple(families) or families_of(problem.terms, ())))
 
 
-def random_noised_once(rng: np.random.Generator, *, groups: bool) -> NoisedOnce:
+def random_single_mean(rng: np.random.Generator, *, groups: bool) -> SingleMean:
     """A tiny problem with bounds, ties, zeros, response rates and unequal coefficients."""
     k = int(rng.integers(1, 6))
     sizes = np.floor(10 ** rng.uniform(0.5, rng.choice([1, 2, 4, 8]), k)).astype(np.int64) + 1
@@ -70,27 +70,27 @@ def random_noised_once(rng: np.random.Generator, *, groups: bool) -> NoisedOnce:
     )
     problem = replace(problem, terms=replace(problem.terms, noise=NoiseSum(()), cap=None))
     if not groups:
-        return NoisedOnce(problem, families_of(problem.terms, ()))
+        return SingleMean(replace(problem, families=families_of(problem.terms, ())))
     codes = np.unique(rng.integers(0, 3, k), return_inverse=True)[1].astype(np.int64)
     family = Family(codes, rng.uniform(0.1, 1.0, k), rng.uniform(0.1, 1.0, int(codes.max()) + 1))
-    return NoisedOnce(problem, (family,))
+    return SingleMean(replace(problem, families=(family,)))
 
 
-def plain_rooms(problem: NoisedOnce, n: Any) -> Any:
+def plain_rooms(problem: SingleMean, n: Any) -> Any:
     """n·r·ln(1 + cN/n) for sizes in the last axis, from the definition."""
     terms = problem.problem.terms
     r = 1.0 if terms.response_rates is None else terms.response_rates
     return r * n * np.log1p(math.expm1(terms.promise.epsilon) * terms.sizes / n)
 
 
-def plain_sampling(problem: NoisedOnce, n: Any) -> Any:
+def plain_sampling(problem: SingleMean, n: Any) -> Any:
     terms = problem.problem.terms
     if terms.response_rates is None:
         return (terms.coefficients**2 * terms.variances / n).sum(axis=-1)
     return np.array([terms.values(row).sum() for row in n])
 
 
-def best_by_exhaustion(problem: NoisedOnce) -> float:
+def best_by_exhaustion(problem: SingleMean) -> float:
     """Least value over all sizes, the scale of each figure being the smallest that keeps the promise."""
     inner, (family,) = problem.problem, problem.families
     n = np.vstack(list(every_composition(inner.lower, inner.upper, inner.total))).astype(float)
@@ -103,7 +103,7 @@ def best_by_exhaustion(problem: NoisedOnce) -> float:
     return float(value.min())
 
 
-def check(problem: NoisedOnce, solution: Any) -> None:
+def check(problem: SingleMean, solution: Any) -> None:
     inner = problem.problem
     n = solution.sizes
     assert n.sum() == inner.total
@@ -114,7 +114,7 @@ def check(problem: NoisedOnce, solution: Any) -> None:
     rooms = plain_rooms(problem, n.astype(float))
     assert np.all(used <= rooms)
     assert used.max(initial=0) > 0
-    again = certify_noised_once(problem, n, solution.strengths, solution.bound.prices, solution.room_prices)
+    again = certify_single_mean(problem, n, solution.strengths, solution.bound.prices, solution.room_prices)
     assert again.value == solution.bound.value
     assert again.lower_bound >= solution.bound.lower_bound * (1 - 1e-5)
 
@@ -123,8 +123,8 @@ def check(problem: NoisedOnce, solution: Any) -> None:
 def test_one_figure_is_as_good_as_exhaustive_search(seed: int) -> None:
     rng = np.random.default_rng([16, seed])
     for _ in range(few(15, of=300)):
-        problem = random_noised_once(rng, groups=False)
-        solution, best = solve_noised_once(problem), best_by_exhaustion(problem)
+        problem = random_single_mean(rng, groups=False)
+        solution, best = solve_single_mean(problem), best_by_exhaustion(problem)
         assert solution.bound.lower_bound <= best * (1 + 1e-10)
         assert best * (1 - 1e-10) <= solution.bound.value <= best * (1 + 1.1e-6)
         assert solution.bound.relative_gap <= 1.1e-6
@@ -135,8 +135,8 @@ def test_figures_that_do_not_overlap_are_within_the_gap(seed: int) -> None:
     rng = np.random.default_rng([17, seed])
     missed = 0
     for _ in range(few(10, of=200)):
-        problem = random_noised_once(rng, groups=True)
-        solution, best = solve_noised_once(problem), best_by_exhaustion(problem)
+        problem = random_single_mean(rng, groups=True)
+        solution, best = solve_single_mean(problem), best_by_exhaustion(problem)
         assert solution.bound.lower_bound <= best * (1 + 1e-10)
         assert best * (1 - 1e-10) <= solution.bound.value
         missed += solution.bound.value > best * (1 + 1e-6)
@@ -151,7 +151,7 @@ def test_the_gap_is_small_from_a_thousand_interviews_on(groups: bool) -> None:
         sizes = np.floor(10 ** rng.uniform(2.5, 5, k)).astype(np.int64)
         number = int(rng.integers(1, min(k, 12) + 1)) if groups else 1
         codes = np.concatenate([np.arange(number), rng.integers(0, number, k - number)])
-        problem = noised_once(
+        problem = single_mean(
             sizes,
             10 ** rng.uniform(-2.5, -0.31, k),
             codes,
@@ -159,12 +159,12 @@ def test_the_gap_is_small_from_a_thousand_interviews_on(groups: bool) -> None:
             total=int(rng.integers(1000, 3000)),
             lower=np.minimum(sizes, rng.integers(1, 8, k)),
         )
-        solution = solve_noised_once(problem)
+        solution = solve_single_mean(problem)
         check(problem, solution)
         assert solution.bound.relative_gap < (1e-4 if groups else 1.1e-6)
 
 
-def grouped(seed: int) -> NoisedOnce:
+def grouped(seed: int) -> SingleMean:
     """A thousand interviews or more in up to two thousand strata, with two groups up to one for every stratum."""
     rng = np.random.default_rng([81, seed])
     k = int(10 ** rng.uniform(0.7, 3.3))
@@ -178,7 +178,7 @@ def grouped(seed: int) -> NoisedOnce:
         codes = np.unique(np.minimum(rng.geometric(0.1, k), groups), return_inverse=True)[1]
     sds = np.where(rng.random(k) < rng.choice([0, 0.3]), 0.0, 10 ** rng.uniform(-2.5, -0.31, k))
     lower = np.minimum(sizes, rng.integers(1, 6, k)) if rng.random() < 0.3 else np.ones(k, dtype=np.int64)
-    return noised_once(
+    return single_mean(
         sizes,
         sds,
         codes,
@@ -196,12 +196,12 @@ WORST = (69, 84, 88, 116, 142, 153, 155, 213)
 @pytest.mark.parametrize("seed", sorted(range(300), key=lambda seed: seed not in WORST)[: few(8, of=300)])
 def test_the_gap_is_small_however_many_groups_there_are(seed: int) -> None:
     problem = grouped(seed)
-    solution = solve_noised_once(problem)
+    solution = solve_single_mean(problem)
     check(problem, solution)
     assert solution.bound.relative_gap < 1e-4
 
 
-def random_overlapping(rng: np.random.Generator) -> NoisedOnce:
+def random_overlapping(rng: np.random.Generator) -> SingleMean:
     """A tiny problem with two or three families, in half of the cases with coefficients of no proportion."""
     k = int(rng.integers(2, 5))
     sizes = rng.integers(6, 300, k)
@@ -210,14 +210,14 @@ def random_overlapping(rng: np.random.Generator) -> NoisedOnce:
     epsilon, total = float(10 ** rng.uniform(-2, 0.5)), int(rng.integers(k + 1, 12))
     columns = int(rng.integers(2, 4))
     codes = [np.unique(rng.integers(0, 3, k), return_inverse=True)[1] for _ in range(columns)]
-    problem = noised_once(sizes, sds, *codes, epsilon=epsilon, total=total, response_rates=rates)
+    problem = single_mean(sizes, sds, *codes, epsilon=epsilon, total=total, response_rates=rates)
     if rng.random() < 0.5:
         return problem
     families = [replace(each, coefficients=rng.uniform(0.1, 1.0, k)) for each in problem.families]
-    return NoisedOnce(problem.problem, tuple(families))
+    return SingleMean(replace(problem.problem, families=tuple(families)))
 
 
-def best_of_several_families(problem: NoisedOnce) -> float:
+def best_of_several_families(problem: SingleMean) -> float:
     """Least value over all sizes, with the strengths of each by a solver that knows nothing of ours."""
     inner = problem.problem
     upper = np.minimum(inner.upper, inner.total)
@@ -229,7 +229,7 @@ def best_of_several_families(problem: NoisedOnce) -> float:
     return best
 
 
-def _needs(problem: NoisedOnce) -> Any:
+def _needs(problem: SingleMean) -> Any:
     k = len(problem.problem.lower)
     starts = np.cumsum([0, *(len(family) for family in problem.families)])
     B = np.zeros((k, starts[-1]))
@@ -238,7 +238,7 @@ def _needs(problem: NoisedOnce) -> Any:
     return B
 
 
-def _least_noise(problem: NoisedOnce, room: Any) -> float:
+def _least_noise(problem: SingleMean, room: Any) -> float:
     """Best noise of all figures at fixed sizes."""
     W, B = np.concatenate([2 * family.weights for family in problem.families]), _needs(problem)
     s0 = 0.4 * (room[:, None] / np.where(B > 0, B, 1e-300)).min(axis=0)
@@ -262,7 +262,7 @@ def _least_noise(problem: NoisedOnce, room: Any) -> float:
     return float((W / strengths**2).sum())
 
 
-def relaxed_by_slsqp(problem: NoisedOnce) -> float:
+def relaxed_by_slsqp(problem: SingleMean) -> float:
     """Least value over real sizes, by a solver that knows nothing of ours."""
     inner = problem.problem
     k = len(inner.lower)
@@ -298,14 +298,14 @@ def test_an_independent_solver_agrees_on_the_relaxation(families: int) -> None:
     for _ in range(few(2, of=8)):
         k = int(rng.integers(4, 9))
         codes = [np.arange(k) % (1 + (f + int(rng.integers(2))) % 3) for f in range(families)]
-        problem = noised_once(
+        problem = single_mean(
             rng.integers(2000, 20000, k),
             10 ** rng.uniform(-1.5, -0.31, k),
             *codes,
             epsilon=float(10 ** rng.uniform(-1.5, 0.5)),
             total=3000,
         )
-        solution = solve_noised_once(problem)
+        solution = solve_single_mean(problem)
         check(problem, solution)
         relaxed = relaxed_by_slsqp(problem)
         # Whole people are dearer, and the bound knows a part of that.
@@ -319,7 +319,7 @@ def test_several_families_are_within_the_gap_of_exhaustive_search(seed: int) -> 
     for _ in range(few(2, of=8)):
         problem = random_overlapping(rng)
         best = best_of_several_families(problem)
-        solution = solve_noised_once(problem)
+        solution = solve_single_mean(problem)
         check(problem, solution)
         assert solution.bound.lower_bound <= best * (1 + 1e-6)
         assert best * (1 - 1e-6) <= solution.bound.value <= best * (1 + 1e-4)
@@ -341,13 +341,13 @@ def test_the_gap_of_overlapping_figures_is_small_from_a_thousand_interviews_on(
         if options.pop("response", False):
             options["response_rates"] = rng.choice([0.4, 0.6, 0.9], k)
         sds, total = 10 ** rng.uniform(-2.5, -0.31, k), int(rng.integers(1000, 3000))
-        problem = noised_once(sizes, sds, *codes, epsilon=epsilon, total=total, **options)
-        solution = solve_noised_once(problem)
+        problem = single_mean(sizes, sds, *codes, epsilon=epsilon, total=total, **options)
+        solution = solve_single_mean(problem)
         check(problem, solution)
         assert solution.bound.relative_gap < 0.006
 
 
-def crossed(seed: int) -> NoisedOnce:
+def crossed(seed: int) -> SingleMean:
     """Dozens of strata crossed by many groups, often where noise is much of the variance."""
     rng = np.random.default_rng([77, seed])
     k, families = int(rng.integers(8, 60)), int(rng.integers(2, 4))
@@ -355,13 +355,13 @@ def crossed(seed: int) -> NoisedOnce:
     sizes = np.floor(10 ** rng.uniform(2.5, 5, k)).astype(np.int64)
     codes = [rng.permutation(np.arange(k) % number) for number in columns]
     sds, epsilon = 10 ** rng.uniform(-2.5, -0.31, k), float(10 ** rng.uniform(-2, 0.5))
-    return noised_once(sizes, sds, *codes, epsilon=epsilon, total=int(rng.integers(1000, 3000)))
+    return single_mean(sizes, sds, *codes, epsilon=epsilon, total=int(rng.integers(1000, 3000)))
 
 
 @pytest.mark.parametrize("seed", range(few(4, of=24)))
 def test_the_gap_is_small_where_many_groups_cross_dozens_of_strata(seed: int) -> None:
     problem = crossed(seed)
-    solution = solve_noised_once(problem)
+    solution = solve_single_mean(problem)
     check(problem, solution)
     assert solution.bound.relative_gap < 0.015
 
@@ -382,14 +382,14 @@ def test_overlapping_domains_where_minimums_leave_no_choice() -> None:
 def test_any_prices_give_a_valid_bound() -> None:
     rng = np.random.default_rng(20)
     for _ in range(few(12, of=100)):
-        problem = random_noised_once(rng, groups=bool(rng.integers(2)))
+        problem = random_single_mean(rng, groups=bool(rng.integers(2)))
         best = best_by_exhaustion(problem)
-        solution = solve_noised_once(problem)
+        solution = solve_single_mean(problem)
         prices = solution.bound.prices[0] * 10 ** rng.uniform(-2, 2, 2)
-        wrong = certify_noised_once(problem, solution.sizes, solution.strengths, prices)
+        wrong = certify_single_mean(problem, solution.sizes, solution.strengths, prices)
         assert wrong.lower_bound <= best * (1 + 1e-10)
         room_prices = rng.exponential(size=len(solution.sizes)) * best / problem.room(solution.sizes * 1.0)
-        shared = certify_noised_once(problem, solution.sizes, solution.strengths, prices, room_prices)
+        shared = certify_single_mean(problem, solution.sizes, solution.strengths, prices, room_prices)
         assert shared.lower_bound <= best * (1 + 1e-10)
 
 
@@ -402,8 +402,8 @@ def test_any_prices_give_a_valid_bound() -> None:
     ],
 )
 def test_the_four_strata_of_the_paper(total: int, sizes: list[int], deviation: float) -> None:
-    problem = noised_once(PAPER_SIZES, PAPER_SDS, epsilon=0.1, total=total)
-    solution = solve_noised_once(problem)
+    problem = single_mean(PAPER_SIZES, PAPER_SDS, epsilon=0.1, total=total)
+    solution = solve_single_mean(problem)
     assert solution.sizes.tolist() == sizes
     assert math.sqrt(solution.bound.value) == pytest.approx(deviation, rel=1e-9)
 
@@ -415,8 +415,8 @@ def test_the_schools_of_california() -> None:
         counties = Counter(read_table(path).columns["county"])
     sizes = np.array(list(counties.values()))
     assert len(sizes) == 57
-    problem = noised_once(sizes, np.full(57, 0.5), epsilon=0.1, total=int(sizes.sum()))
-    solution = solve_noised_once(problem)
+    problem = single_mean(sizes, np.full(57, 0.5), epsilon=0.1, total=int(sizes.sum()))
+    solution = solve_single_mean(problem)
     # Everyone is asked, so that sampling adds nothing: one number against 57 sums, without and with devices.
     one = problem.noise(solution.strengths)
     sums = 57 * 2 / (0.1 * sizes.sum()) ** 2
@@ -427,8 +427,8 @@ def test_the_schools_of_california() -> None:
 
 def test_figures_that_do_not_overlap_cost_nothing_more() -> None:
     sizes, sds = [5000] * 4, [0.3] * 4
-    whole = solve_noised_once(noised_once(sizes, sds, epsilon=0.2, total=2000))
-    halves = solve_noised_once(noised_once(sizes, sds, [0, 0, 1, 1], epsilon=0.2, total=2000))
+    whole = solve_single_mean(single_mean(sizes, sds, epsilon=0.2, total=2000))
+    halves = solve_single_mean(single_mean(sizes, sds, [0, 0, 1, 1], epsilon=0.2, total=2000))
     assert halves.scales[0] == pytest.approx(2 * whole.scales[0][0])
 
 

@@ -1,9 +1,15 @@
-"""What promises have in common that a secret sample does not strengthen: the same noise for everyone."""
+"""Promises that Gaussian noise keeps and a secret sample does not strengthen: the same noise for everyone.
+
+Zero-concentrated differential privacy (Bun and Steinke 2016) and Gaussian differential privacy (Dong, Roth
+and Su 2022).
+"""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import ClassVar
 
@@ -78,3 +84,70 @@ class ConstantNoise(Promise):
     def odds_in_words(self, in_all: Mapping[str, float] | None, *, both_waves: bool) -> str:
         """Say how well a test can tell answers apart."""
         return power_in_words(NormalDist().cdf(NormalDist().inv_cdf(FALSE_ALARMS) + self.mu))
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroConcentrated(ConstantNoise):
+    """The promise of ρ-zCDP.
+
+    Parameters
+    ----------
+    zcdp : float
+        ρ = R²/(2σ²), from 1e-6 to 1e6.
+    """
+
+    title: ClassVar[str] = "zCDP"
+    symbols: ClassVar[Mapping[str, str]] = {"zcdp": "zCDP rho"}
+    adjective: ClassVar[str] = "zero-concentrated"
+
+    zcdp: float
+
+    @property
+    def mu(self) -> float:
+        """√(2ρ)."""
+        return math.sqrt(2 * self.zcdp)
+
+    @property
+    def central(self) -> dict[str, float | None]:
+        """ρ, and no μ."""
+        return {"zcdp": self.zcdp, "gdp": None}
+
+    def in_all(self, on_deviations: float) -> dict[str, float]:
+        """Add ε²/2: pure ε keeps zCDP with that ρ."""
+        return {"zcdp": self.zcdp + on_deviations**2 / 2}
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianPrivacy(ConstantNoise):
+    """The promise of μ-GDP.
+
+    Parameters
+    ----------
+    gdp : float
+        μ = R/σ, from 1e-6 to 1e6.
+    """
+
+    title: ClassVar[str] = "GDP"
+    symbols: ClassVar[Mapping[str, str]] = {"gdp": "GDP mu"}
+    adjective: ClassVar[str] = "Gaussian"
+
+    gdp: float
+
+    @property
+    def mu(self) -> float:
+        """μ itself."""
+        return self.gdp
+
+    @classmethod
+    def added(cls, values: Iterable[float]) -> float:
+        """Add squares."""
+        return math.hypot(*values)
+
+    @property
+    def central(self) -> dict[str, float | None]:
+        """μ, and no ρ."""
+        return {"zcdp": None, "gdp": self.gdp}
+
+    def in_all(self, on_deviations: float) -> dict[str, float] | None:
+        """Add nothing: there is no such sum with an ε."""
+        return {"gdp": self.gdp} if on_deviations == 0 else None

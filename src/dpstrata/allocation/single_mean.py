@@ -13,6 +13,11 @@ is concave in n, so with :math:`s_g = 1/b_g`, the *strength*,
 
 is minimised over a convex set. f is the sampling variance (with what devices add) and :math:`\omega_g` what
 the noise of a figure counts.
+
+Where not everyone answers, strengths are set after the field, from the public numbers of answers m: a stratum
+then has the room :math:`m_i \ln(1 + c r_i N_i / m_i)`. It rises with m, so a strength that was fixed in
+advance would be too large where few answer. What is planned with is the expectation of the noise over m,
+which is larger than the noise at the expected answers.
 """
 
 from __future__ import annotations
@@ -22,31 +27,31 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dpstrata.allocation.figures import Family
-from dpstrata.allocation.neighbours import nearest_with_answers
+from dpstrata.allocation.domains import Family
 from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.response import nearest_with_answers, willing_people
 from dpstrata.numerics.arrays import ALL, FloatArray, IntArray, Rows, blocks, read_only
 
 # Rounding of a room, with a margin: a strength is taken down by it, so that the promise is never exceeded.
 _SAFE = 1.0 - 2.0**-48
 _MOST_STEPS = 100
 _TIGHT = 1e-9  # room that is left, relative, where strengths cannot rise
+_REACH = 9.0  # standard deviations of m beyond which there is nothing
+_CERTAIN = 1e-5  # relative standard deviation of m below which it is taken at its mean
+_NEVER = -800.0  # logarithm of a chance that is none
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoisedOnce:
+class SingleMean:
     """Minimise the variance from sampling and from one draw of noise for each figure.
 
     Parameters
     ----------
     problem : Problem
-        Terms without noise, bounds and total.
-    families : tuple of Family
-        The figures.
+        Terms without noise, bounds, total and figures.
     """
 
     problem: Problem
-    families: tuple[Family, ...]
     _odds: FloatArray = field(init=False)  # cN
     _rates: FloatArray | None = field(init=False)
 
@@ -55,10 +60,10 @@ class NoisedOnce:
         object.__setattr__(self, "_odds", read_only(terms.promise.odds_minus_one * terms.sizes))
         object.__setattr__(self, "_rates", terms.response_rates)
 
-    @classmethod
-    def of(cls, problem: Problem) -> NoisedOnce:
-        """Pose the problem of the figures that a problem has."""
-        return cls(problem, problem.families)
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """The figures."""
+        return self.problem.families
 
     @property
     def answer_range(self) -> float:
@@ -110,14 +115,18 @@ class NoisedOnce:
         return self._rescaled(strengths, self.room(np.asarray(n, dtype=float)))
 
     def raised_to_answers(self, m: IntArray, strengths: Sequence[FloatArray]) -> tuple[FloatArray, ...]:
-        """Do the same for the numbers of answers that came."""
+        """Do the same for the numbers of answers that came: figures are published with these strengths.
+
+        A stratum without an answer is stood in for by its neighbour, which then counts for both. What is
+        promised rests on the response rates, as for every release.
+        """
         given = self.given_answers(m)
         room = given.room_of_answers(np.maximum(m, 1).astype(float))
         if len(self.families) > 1:
             room[m <= 0] = np.inf  # nothing is spent there
         return given._rescaled(strengths, room)
 
-    def given_answers(self, m: IntArray) -> NoisedOnce:
+    def given_answers(self, m: IntArray) -> SingleMean:
         """Let strata with answers count for their neighbours without: one answer then moves more.
 
         Neighbours are those of the same figure, so they may differ by family.
@@ -125,7 +134,7 @@ class NoisedOnce:
         if np.all(m > 0):
             return self
         families = (family.moved(nearest_with_answers(m, [family.codes])) for family in self.families)
-        return replace(self, families=tuple(families))
+        return SingleMean(replace(self.problem, families=tuple(families)))
 
     def _rescaled(self, strengths: Sequence[FloatArray], room: FloatArray) -> tuple[FloatArray, ...]:
         """Figures of one family each take what their strata allow; those of several rise together."""
@@ -237,3 +246,95 @@ class NoisedOnce:
     def value(self, n: IntArray, strengths: Sequence[FloatArray]) -> float:
         """Return what is minimised."""
         return self.problem.objective(n) + self.noise(strengths)
+
+
+def figure_variances(
+    problem: SingleMean, sizes: IntArray, strengths: Sequence[FloatArray]
+) -> tuple[FloatArray, ...]:
+    r"""Return the variance :math:`2 b_g^2` of the noise of every figure, expected over how many answer.
+
+    Parameters
+    ----------
+    problem : SingleMean
+        Sizes, response rates and figures.
+    sizes : array of int
+        People invited.
+    strengths : sequence of array
+        As planned, by family.
+
+    Notes
+    -----
+    Given that every stratum has an answer. The numbers of answers are independent and hypergeometric, so the
+    distribution of the largest :math:`b` among the strata is the product of theirs, and the expectation is a
+    sum over its steps. The rN people who would answer are rounded down, which never makes it smaller.
+    """
+    planned = tuple(2.0 / strength**2 for strength in strengths)
+    rates = problem.problem.terms.response_rates
+    if rates is None:
+        return planned
+    used = problem.use(strengths)
+    rows, m, chance = _chances(problem, sizes, rates)
+    square = (used[rows] / problem.room_of_answers(m, rows)) ** 2
+    if len(problem.families) > 1:
+        together = np.zeros(len(sizes), dtype=np.int64)
+        factor = float(_largest(square, rows, chance, together)[0])
+        return tuple(each * factor for each in planned)
+    return (planned[0] * _largest(square, rows, chance, problem.families[0].codes),)
+
+
+def _largest(square: FloatArray, rows: IntArray, chance: FloatArray, codes: IntArray) -> FloatArray:
+    """Take the expectation of the largest square among the strata of each figure.
+
+    Parameters
+    ----------
+    square : array
+        Of every stratum and number of answers; it falls with them.
+    rows : array of int
+        The strata, in their order.
+    chance : array
+        log P(m' > m) − log P(m' >= m).
+    codes : array of int
+        The figure of each stratum.
+    """
+    figure = codes[rows]
+    order = np.lexsort((-square, figure))
+    figure, square = figure[order], square[order]
+    logs = np.cumsum(chance[order])
+    first = np.flatnonzero(np.diff(figure, prepend=-1))
+    logs -= (logs - chance[order])[first][figure]
+    below = np.exp(np.maximum(logs, _NEVER))  # chance that all are below
+    above = np.roll(below, 1)
+    above[first] = 1.0
+    return np.asarray(np.bincount(figure, weights=square * (above - below)), dtype=float)
+
+
+def _chances(
+    problem: SingleMean, sizes: IntArray, rates: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """List every number of answers that may come, with log P(m' > m) − log P(m' >= m)."""
+    N, n = problem.problem.terms.sizes.astype(float), sizes.astype(float)
+    A = np.maximum(willing_people(problem.problem.terms.sizes, rates)[0], 1.0)
+    u = n * A / N
+    sd = np.sqrt(u * (1.0 - A / N) * ((N - n) / np.maximum(N - 1.0, 1.0)))
+    sd = np.where(sd <= _CERTAIN * u, 0.0, sd)
+    reach = np.where(sd > 0, _REACH * sd + _REACH, 0.0)
+    least = np.maximum(np.maximum(np.floor(u - reach), n - (N - A)), 1.0)
+    most = np.maximum(np.minimum(np.ceil(u + reach), np.minimum(n, A)), least)
+    most = np.where(sd > 0, most, least)
+    entries = (most - least).astype(np.int64) + 1
+    ends = np.cumsum(entries)
+    rows = np.repeat(np.arange(len(n)), entries)
+    m = least[rows] + (np.arange(len(rows)) - (ends - entries)[rows])
+    with np.errstate(divide="ignore"):
+        ratio = (A[rows] - m) * (n[rows] - m) / ((m + 1.0) * np.maximum((N - A - n)[rows] + m + 1.0, 1.0))
+        step = np.maximum(np.log(np.maximum(ratio, 0.0)), _NEVER)
+    log = np.cumsum(step) - step
+    log -= np.maximum.reduceat(log, ends - entries)[rows]
+    weight = np.exp(np.maximum(log, _NEVER))
+    tail = np.cumsum(weight[::-1])[::-1]  # from m on, with all later strata
+    after = np.append(tail, 0.0)[ends]
+    tail -= after[rows]
+    rest = tail - weight
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chance = np.log(np.maximum(rest, 0.0) / tail)
+    return rows, m, np.where(np.isfinite(chance), chance, _NEVER)

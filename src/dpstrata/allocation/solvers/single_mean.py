@@ -1,4 +1,6 @@
-r"""Figures that do not overlap, with one draw of noise each: sizes and strengths together.
+"""One draw of noise for each figure: sample sizes and scales together.
+
+Figures that overlap are solved in ``overlapping_figures``; for those that do not:
 
 1. Relax: at a price λ of a person each figure has a best strength, the root of a rising slope; the price at
    which their people add up to the total is found around it.
@@ -6,7 +8,7 @@ r"""Figures that do not overlap, with one draw of noise each: sizes and strength
    exact solver solves. The strengths are then raised to what those sizes allow.
 3. Improve: the proof (``proof.walk``) bounds each strength; try the one with the lowest bound, and
    add the price that belongs to it, until no bound is left below what was found. Of several figures it bounds
-   how they share the people (``proof.sharing``), and the same is done with all strengths together.
+   how they share the people (there too), and the same is done with all strengths together.
 """
 
 from __future__ import annotations
@@ -17,13 +19,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpstrata.allocation.noised_once import NoisedOnce
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.proof.noised_once import stated_bound
-from dpstrata.allocation.proof.priced import below
-from dpstrata.allocation.proof.walk import ENOUGH, Minimisers, Walk
+from dpstrata.allocation.proof.single_mean import stated_bound
+from dpstrata.allocation.proof.walk import ENOUGH, Minimisers, Walk, below
+from dpstrata.allocation.single_mean import SingleMean
 from dpstrata.allocation.solvers.exact import solve_exactly
-from dpstrata.allocation.solvers.solution import NoisedOnceSolution
+from dpstrata.allocation.solvers.overlapping_figures import solve_shared_room
+from dpstrata.allocation.solvers.solution import SingleMeanSolution
 from dpstrata.numerics.arrays import FloatArray, IntArray, blocks
 
 _CLOSE = 1e-6  # relative gap at which the search ends
@@ -38,13 +40,13 @@ _PRICE_TOLERANCE = 3e-4  # what is lost is of the order of its square
 _STRENGTH_TOLERANCE = 1e-4
 
 
-def solve_one_family(problem: NoisedOnce) -> NoisedOnceSolution:
+def solve_one_family(problem: SingleMean) -> SingleMeanSolution:
     """Find sizes and strengths where no figures overlap."""
     search = _BestSoFar(problem)
     search.run()
     strengths = (search.strengths,)
     bound = stated_bound(problem, search.sizes, strengths, search.lower_bound, search.prices)
-    return NoisedOnceSolution(search.sizes, strengths, bound, search.guess)
+    return SingleMeanSolution(search.sizes, strengths, bound, search.guess)
 
 
 class Relaxed(NamedTuple):
@@ -55,7 +57,7 @@ class Relaxed(NamedTuple):
     sizes: FloatArray
 
 
-def relax_noised_once(problem: NoisedOnce) -> Relaxed:
+def relax_single_mean(problem: SingleMean) -> Relaxed:
     """Solve the relaxation of one family well enough to start from."""
     return _Relaxation(problem).run()
 
@@ -63,7 +65,7 @@ def relax_noised_once(problem: NoisedOnce) -> Relaxed:
 class _Relaxation:
     """Searches price and strengths; what was found last is where the next search starts."""
 
-    def __init__(self, problem: NoisedOnce) -> None:
+    def __init__(self, problem: SingleMean) -> None:
         self.problem = problem
         (self.family,) = problem.families
         (self.weights,) = problem.noise_weights
@@ -165,7 +167,7 @@ def _falling_root(function: Callable[[float], float], start: float, tolerance: f
 class _BestSoFar:
     """The best sizes so far, and the prices that bound all others."""
 
-    def __init__(self, problem: NoisedOnce) -> None:
+    def __init__(self, problem: SingleMean) -> None:
         self.problem = problem
         (self.family,) = problem.families
         self.value, self.lower_bound = np.inf, -np.inf
@@ -173,7 +175,7 @@ class _BestSoFar:
 
     def run(self) -> None:
         """Search until the bound is close."""
-        relaxed = relax_noised_once(self.problem)
+        relaxed = relax_single_mean(self.problem)
         self.guess = relaxed.sizes
         strengths = relaxed.strengths
         while (price := self.try_strengths(strengths)) is None:  # whole people need a few more than there are
@@ -315,3 +317,25 @@ def _price_of(inner: Problem, lower: IntArray, n: IntArray) -> float:
     gain = float(following.max()) if following.size else 0.0
     loss = float(last.min()) if last.size else gain
     return max(0.5 * (gain + loss) - terms.origin, 0.0)
+
+
+def solve_single_mean(problem: SingleMean) -> SingleMeanSolution:
+    r"""Find the sample sizes and scales with the least variance, and prove how close they come to the best.
+
+    Parameters
+    ----------
+    problem : SingleMean
+        Terms without noise, bounds, total and figures.
+
+    Returns
+    -------
+    SingleMeanSolution
+        Sizes that add up to the total, the scale of every figure, and the bound.
+
+    Notes
+    -----
+    Minimise :math:`\sum_i f_i(n_i) + \sum_g 2\omega_g b_g^2` over whole :math:`l_i \le n_i \le h_i` with
+    :math:`\sum_i n_i = \eta` and scales :math:`b_g > 0`, subject to
+    :math:`\sum_g a_{ig} R / b_g \le r_i n_i \ln(1 + cN_i/n_i)` in every stratum.
+    """
+    return solve_one_family(problem) if len(problem.families) == 1 else solve_shared_room(problem)

@@ -1,1 +1,0 @@
-"""One draw of noise for each figure: the solvers."""
