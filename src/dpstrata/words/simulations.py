@@ -10,7 +10,7 @@ from dpstrata.words.tables import TextTable, as_plain_text
 
 if TYPE_CHECKING:
     from dpstrata.simulation.pilot import PilotSimulation
-    from dpstrata.simulation.result import Simulation
+    from dpstrata.simulation.survey import Simulation
 
 
 def simulation_lines(result: Simulation) -> str:
