@@ -75,7 +75,7 @@ def test_an_interrupted_release_may_be_run_again(fielded, monkeypatch):
         ),
         (
             lambda rows: [*rows[:-1], [*rows[-1][:2], "secret-43210"]],
-            r"column 'answer', line \d+: must be 0 to 100,000, written without thousands separators; correct that, or leave the cell empty if the person did not",
+            r"column 'answer', line \d+: must be a number from 0 to 100,000, written without thousands separators; correct that, or leave the cell empty if the person did not",
         ),
     ],
 )

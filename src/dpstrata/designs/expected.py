@@ -17,15 +17,30 @@ if TYPE_CHECKING:
 _ALIKE = 0.1
 
 
-def expected_mean(plan: Design) -> float | None:
-    """Return the mean that is expected, as far as someone said so."""
+def expected_answers(plan: Design) -> list[float | None]:
+    """Return the mean, or share of yes, expected of every question, where it is known in all strata."""
+    if len(plan.inputs.questions) == 1 and (mean := _expected_of_survey(plan)) is not None:
+        return [mean]
+    weights = plan.strata.sizes / plan.strata.population
+    means = []
+    for told in plan.spreads.values.values():
+        known = told.get("mean", told.get("proportion"))
+        # a category has a share for each of its answers, and no single figure
+        whole = math.nan if known is None or known.ndim > 1 else float(weights @ known)
+        means.append(None if math.isnan(whole) else whole)
+    return means
+
+
+def _expected_of_survey(plan: Design) -> float | None:
+    """Return the mean of the only question, as far as options or columns of the strata say so."""
     if plan.inputs.expected_mean is not None:
         return plan.inputs.expected_mean
-    strata, space = plan.strata, plan.inputs.space
+    strata, question = plan.strata, plan.inputs.question
+    space = question.space
     if not space.numbers:
         return None
     try:
-        means = strata.expected_means(plan.inputs.question)
+        means = strata.expected_means(question)
     except InputError:  # a column of that name that holds something else
         means = None
     if means is None:
@@ -35,22 +50,6 @@ def expected_mean(plan: Design) -> float | None:
         means = space.at_shares(shares)
     mean = float((strata.sizes * means).sum() / strata.population)
     return mean if space.lower < mean < space.upper else None
-
-
-def expected_answers(plan: Design) -> list[float | None]:
-    """Return the mean, or share of yes, expected of every question, where it is known in all strata."""
-    if not plan.inputs.rows:
-        return [plan.expected_mean]
-    spreads = plan.spreads
-    weights = plan.strata.sizes / plan.strata.population
-    means = []
-    for question in spreads.questionnaire:
-        told = spreads.values[question.name]
-        known = told.get("mean", told.get("proportion"))
-        # a category has a share for each of its answers, and no single figure
-        whole = math.nan if known is None or known.ndim > 1 else float(weights @ known)
-        means.append(None if math.isnan(whole) else whole)
-    return means
 
 
 def precision_if_some_answer(plan: Design, share: float) -> float | None:
@@ -71,5 +70,6 @@ def _implied_shares(plan: Design) -> FloatArray | None:
     sources = [strata.sd_sources] if isinstance(strata.sd_sources, str) else strata.sd_sources
     if "bound" in sources:
         return None
-    shares = question.of_kind.proportions_of(question, plan.sds, strata.sizes)
+    sds = plan.sds * plan.problem.forms.ranges[0]
+    shares = question.of_kind.proportions_of(question, sds, strata.sizes)
     return None if shares is None or np.ptp(shares) > _ALIKE else shares

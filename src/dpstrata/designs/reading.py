@@ -92,7 +92,7 @@ def _rebuild(document: DesignDocument, path: Path, kind: type[Design]) -> Design
             plan = replace(plan, choice=tuple(Choice(**row.model_dump()) for row in document.choice))
         if document.waves is not None:
             plan = replace(plan, waves=_waves(document.waves, plan))
-        forms = None if not plan.inputs.rows else forms_to_prove(plan)
+        forms = forms_to_prove(plan) if plan.problem.forms.dealt_out else None
     except DpstrataError as error:
         raise InputError(f"{path} does not describe a possible design: {error}") from None
     if forms is not None:

@@ -42,7 +42,7 @@ from dpstrata.allocation.variances import (
 from dpstrata.designs.choice import Choice, better_mechanism, better_releases
 from dpstrata.designs.consent import consent_of
 from dpstrata.designs.document import design_digest, design_document
-from dpstrata.designs.expected import expected_mean, precision_if_some_answer
+from dpstrata.designs.expected import expected_answers, precision_if_some_answer
 from dpstrata.designs.outcome import Outcome
 from dpstrata.designs.questions import (
     DesignedForm,
@@ -377,8 +377,9 @@ class Design:
 
     @cached_property
     def expected_mean(self) -> float | None:
-        """The mean that is expected, as far as options, a column or proportions say so."""
-        return expected_mean(self)
+        """The mean that is expected of the only question, as far as anything says so."""
+        found = expected_answers(self)
+        return found[0] if len(found) == 1 else None
 
     @property
     def privacy(self) -> Mapping[str, Any]:

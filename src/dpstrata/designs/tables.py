@@ -41,7 +41,7 @@ def design_columns(plan: Design) -> dict[str, list[Any]]:
 def design_table(plan: Design) -> dict[str, list[Any]]:
     """Return the columns, then those of the strata that dpstrata does not know."""
     columns = plan.columns()
-    for number, form in enumerate(plan.forms if plan.inputs.rows else (), start=1):
+    for number, form in enumerate(plan.forms if plan.problem.forms.dealt_out else (), start=1):
         columns[f"form_{number}"] = form.sample_sizes.tolist()
     for name, cells in plan.strata.extra.items():
         columns[f"{name}_given" if name in columns else name] = list(cells)

@@ -180,18 +180,12 @@ def design_with(first: Design, spreads: FloatArray) -> Design:
     """Design the main wave with standard deviations that the first wave gave."""
     waves, told = first.waves, first.strata
     assert waves is not None
-    learned = Strata(
-        sizes=told.sizes,
+    learned = told.replaced(
         sds=spreads,
-        names=told.names,
-        coefficients=told.coefficients,
-        costs=told.costs,
-        mins=told.mins,
-        maxs=told.maxs,
-        response_rates=told.response_rates,
+        sds_are_shares=False,
+        proportions=None,
         sd_sources="private_pilot",
         sd_epsilons=np.full(len(told), first.inputs.promise.central_epsilon),
-        extra=told.extra,
     )
     plan = design_as_asked(learned, _second_inputs(first), warn=False)
     return replace(plan, waves=replace(waves, pilot_digest=first.digest))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,18 +15,22 @@ from dpstrata.allocation.variances import planned_variance
 from dpstrata.designs.choice import BEST, Choice, contenders, valid_mechanisms
 from dpstrata.designs.record import Design
 from dpstrata.errors import InfeasibleError
-from dpstrata.planning.forms.questionnaire import design_questionnaire
+from dpstrata.planning.forms.plans import with_chosen_forms, with_proven_forms
 from dpstrata.planning.goal_search import (
     design_for,
     warn_beyond_the_best,
     warn_of_empty_strata,
     warn_of_loose_targets,
 )
+from dpstrata.survey.forms import Forms
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.strata import Strata
 
+Posed: TypeAlias = dict[tuple[str, Forms], Problem]
+"""What was posed for one survey, but for the total, by mechanism and forms."""
 
-def design_with_best(strata: Strata, inputs: Inputs, posed: dict[str, Problem] | None = None) -> Design:
+
+def design_with_best(strata: Strata, inputs: Inputs, posed: Posed | None = None) -> Design:
     """Reach the goal with the valid mechanism that does best.
 
     That is the least variance, as it is minimised; for a precision target the least cost or the fewest
@@ -37,9 +42,7 @@ def design_with_best(strata: Strata, inputs: Inputs, posed: dict[str, Problem] |
     return design_with_best_of(_considered(strata, inputs, posed), strata, inputs, posed)
 
 
-def design_with_best_of(
-    names: Sequence[str], strata: Strata, inputs: Inputs, posed: dict[str, Problem]
-) -> Design:
+def design_with_best_of(names: Sequence[str], strata: Strata, inputs: Inputs, posed: Posed) -> Design:
     """Reach the goal with the best of these mechanisms, as :func:`design_with_best` ranks them."""
     plans: list[tuple[tuple[float, ...], Design]] = []
     reasons: list[InfeasibleError] = []
@@ -60,7 +63,7 @@ def design_with_best_of(
     return replace(best, choice=tuple(rows))
 
 
-def _considered(strata: Strata, inputs: Inputs, posed: dict[str, Problem]) -> list[str]:
+def _considered(strata: Strata, inputs: Inputs, posed: Posed) -> list[str]:
     """Name the mechanisms that can be the best at some budget that the limits and the goal allow."""
     valid = valid_mechanisms(inputs)
     names = contenders(inputs, valid=valid)
@@ -74,11 +77,11 @@ def _considered(strata: Strata, inputs: Inputs, posed: dict[str, Problem]) -> li
     return contenders(inputs, *problem.terms.budgets_between(problem.lower, most), valid=valid)
 
 
-def _posed(inputs: Inputs, strata: Strata, posed: dict[str, Problem]) -> Problem:
-    """Return the problem that inputs with a named mechanism pose, but for the total."""
-    if inputs.mechanism not in posed:
-        posed[inputs.mechanism] = pose(inputs, strata)
-    return posed[inputs.mechanism]
+def _posed(inputs: Inputs, strata: Strata, posed: Posed) -> Problem:
+    """Return the problem that inputs with a named mechanism pose; its terms are made once for all goals."""
+    key = inputs.mechanism, inputs.forms
+    posed[key] = pose(inputs, strata, like=posed.get(key))
+    return posed[key]
 
 
 def _rank(plan: Design, figures: Choice) -> tuple[float, ...]:
@@ -92,7 +95,7 @@ def _rank(plan: Design, figures: Choice) -> tuple[float, ...]:
 
 
 def design_as_asked(
-    strata: Strata, inputs: Inputs, posed: dict[str, Problem] | None = None, *, warn: bool = True
+    strata: Strata, inputs: Inputs, posed: Posed | None = None, *, warn: bool = True
 ) -> Design:
     """Reach the goal, with the best mechanism if that is asked for.
 
@@ -101,17 +104,16 @@ def design_as_asked(
     strata, inputs : Strata, Inputs
         The population, and what is asked.
     posed : dict, optional
-        The problems that other totals posed, by mechanism; filled with what is posed here.
+        The problems that other totals posed; filled with what is posed here.
     warn : bool
         Whether a total beyond the best one is warned about, to the caller's caller.
     """
     posed = {} if posed is None else posed
-    if inputs.rows:
-        plan = design_questionnaire(strata, inputs)
-    elif inputs.mechanism == BEST:
+    inputs = with_chosen_forms(strata, inputs)
+    if inputs.mechanism == BEST:
         plan = design_with_best(strata, inputs, posed)
     else:
-        plan = design_for(strata, inputs, _posed(inputs, strata, posed))
+        plan = with_proven_forms(design_for(strata, inputs, _posed(inputs, strata, posed)))
     if warn:
         warn_beyond_the_best(plan, stacklevel=3)
         warn_of_empty_strata(plan, stacklevel=3)

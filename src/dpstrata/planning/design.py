@@ -7,20 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
+
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.planning.best import design_as_asked
 from dpstrata.survey.goals import has_cv
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import OF_STRATA, OPTIONS, Objective
-from dpstrata.survey.questionnaires.in_design import Told, told_of
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.questionnaires.shorthand import Questions, read_questions
 from dpstrata.survey.questionnaires.spreads import Spreads
 from dpstrata.survey.releases import ReleaseName
 from dpstrata.survey.strata import EXPECTED, Strata, require_fit
 from dpstrata.survey.targets import Target
-from dpstrata.words.estimates import REPORTED
+from dpstrata.words.results import REPORTED
 
 _BESIDE = ("spreads", "forms")  # which are no options, as they can be given in Python and in files alone
 
@@ -232,17 +233,21 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
     if (REPORTED in strata.extra or shared["classes"]) and given.get("release") != "mean":
         given["domains"] = {REPORTED: None} | (OPTIONS["domains"].taken(given.get("domains")) or {})
     inputs = Inputs(**given | _recorded(strata, given))
-    alone = inputs.questions[0] if len(inputs.questions) == 1 else None
-    if shared["proportion"] is not None and alone is None:
-        raise InputError(
-            f"{option('proportion')} is for a single question; say what is known of the answers to several "
-            f"with {option('spreads')}.",
-            argument="proportion",
-        )
-    require_fit(strata, alone or inputs.question, shared["proportion"])
+    if len(inputs.questions) > 1:
+        if shared["proportion"] is not None or strata.categories:
+            raise InputError(
+                f"{option('proportion')} is for a single question; say what is known of the answers to "
+                f"several with {option('spreads')}.",
+                argument="proportion",
+            )
+        return strata.filled(**shared), inputs
+    require_fit(strata, inputs.question, shared["proportion"])
     strata = strata.filled(**shared)
-    if inputs.rows and inputs.spreads is None and alone is not None:
-        inputs = replace(inputs, spreads=_told_by(strata, inputs.questions))
+    if inputs.rows and inputs.spreads is None:
+        inputs = replace(inputs, spreads=_spreads_of(strata, inputs.questions).told)
+    elif inputs.question.names and strata.proportions is not None:  # what the others share is not known
+        spread = _spreads_of(strata, inputs.questions).variances[:, 0]
+        strata = strata.replaced(sds=np.sqrt(spread), proportions=None)
     # documents keep no proportions: relative targets need the means, and so do intervals of a mean alone
     needed = has_cv(inputs) or inputs.release == "mean"
     if needed and strata.proportions is not None and EXPECTED not in strata.extra:
@@ -250,16 +255,14 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
     return strata, inputs
 
 
-def _told_by(strata: Strata, questions: Questionnaire) -> Told | None:
-    """Take what strata say of the answers to the only question; ``None`` where that does not say enough."""
+def _spreads_of(strata: Strata, questions: Questionnaire) -> Spreads:
+    """Take the columns of strata for what is known of the answers to the only question."""
     (question,) = questions
-    if question.names or strata.sds is None:  # of categories a spread tells no shares
-        return None
-    if not question.of_kind.averaged:
-        told = {} if strata.proportions is None else {"proportions": {question.name: strata.proportions}}
-    else:
-        told = {"sds": {question.name: strata.spreads(question)}}
-    return told_of(Spreads(strata, questions, **told))
+    given: dict[str, dict[str, Any]] = {"proportion": {}, "sd": {}}
+    if strata.sds is not None:
+        for column, values in strata.told_of(question).items():
+            given[column][question.name] = values
+    return Spreads(strata, questions, proportions=given["proportion"], sds=given["sd"])
 
 
 def _recorded(strata: Strata, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -274,4 +277,4 @@ def _recorded(strata: Strata, given: Mapping[str, Any]) -> dict[str, Any]:
             f"{option('spreads')} must be of the same strata and questions as the design.",
             argument="spreads",
         )
-    return {"spreads": told_of(spreads)}
+    return {"spreads": spreads.told}

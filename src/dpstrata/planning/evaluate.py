@@ -28,8 +28,8 @@ from dpstrata.survey.goals import GOAL_OPTIONS, has_targets
 from dpstrata.survey.options import OPTIONS
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.strata import Strata
-from dpstrata.words.evaluations import evaluation_sentences, evaluation_tables
 from dpstrata.words.tables import TextTable, shown_as_html, shown_as_text
+from dpstrata.words.what_if import evaluation_sentences, evaluation_tables
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -217,8 +217,7 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
         )
     _refuse_targets_of_questions(OPTIONS["questions"].taken(options.get("questions")))
     strata, inputs = read_survey(strata, {**options, "total": int(sizes.sum())})
-    if inputs.rows:
-        inputs = with_chosen_forms(strata, inputs)
+    inputs = with_chosen_forms(strata, inputs)
     if budget is not None:
         require_costs(strata)
         budget = replace(inputs, total=None, budget=budget).budget

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dpstrata.allocation.problem import Problem
 from dpstrata.errors import InfeasibleError
-from dpstrata.planning.best import design_as_asked
+from dpstrata.planning.best import Posed, design_as_asked
 from dpstrata.planning.design import read_survey
 from dpstrata.survey.goals import GOAL_OPTIONS
 from dpstrata.survey.strata import Strata
@@ -62,7 +61,7 @@ def combinations(options: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def sweep_rows(strata: Strata, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows of :func:`sweep` one by one."""
-    posed: dict[tuple[Any, ...], dict[str, Problem]] = {}  # once for all totals, by mechanism
+    posed: dict[tuple[Any, ...], Posed] = {}  # once for all totals
     for chosen in combinations(options):
         survey, inputs = read_survey(strata, {**options, **chosen})
         key = tuple(str(value) for name, value in chosen.items() if name not in GOAL_OPTIONS)

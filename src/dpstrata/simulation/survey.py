@@ -22,7 +22,7 @@ from dpstrata.fielding.results.reader import Surveys
 from dpstrata.numerics.arrays import BoolArray, FloatArray, read_only
 from dpstrata.simulation.stratum import Carried, Stratum
 from dpstrata.survey.questionnaires.question import Question
-from dpstrata.words.simulations import simulation_lines
+from dpstrata.words.what_if import simulation_lines
 
 _SHORTFALL = 0.4  # of an interval's coverage, relative to the chance that it may miss
 

@@ -388,7 +388,7 @@ def targets_of(inputs: Inputs) -> Targets:
         domains=inputs.domains or {},
         confidence=inputs.confidence,
         expected_mean=inputs.expected_mean,
-        of=inputs.question.of_kind.estimated,
+        of=inputs.questions[0].of_kind.estimated,
     )
 
 
@@ -444,7 +444,19 @@ def check_goal(inputs: Inputs) -> None:
         If none or several are asked for, or other options do not go with it.
     """
     asked = [name for name in GOAL_OPTIONS if getattr(inputs, name) is not None]
-    if inputs.rows and _check_targets_of_questions(inputs, asked):
+    if inputs.rows and has_targets(inputs.domains):
+        raise InputError(
+            f"{option('domains')} with targets cannot be used with several questions; give targets "
+            "to questions.",
+            argument="domains",
+        )
+    if inputs.asks_by_question:
+        if asked:
+            raise InputError(
+                f"targets of questions determine how many people are invited, so {option(asked[0])} cannot "
+                "be given too; remove it, or the targets.",
+                argument=asked[0],
+            )
         return
     targets = [name for name in asked if name in TARGETS]
     alone = [name for name in asked if name != "budget"] if targets else asked
@@ -463,31 +475,16 @@ def check_goal(inputs: Inputs) -> None:
         name = targets[0] if targets else "domains"
         got = option("objective", inputs.objective)
         raise InputError(f"{option(name)} requires {option('objective', 'mean')}, got {got}.")
-    _check_expected_mean(inputs)
+    check_expected_mean(inputs)
 
 
-def _check_targets_of_questions(inputs: Inputs, asked: list[str]) -> bool:
-    """Whether questions have targets, which then determine how many people are invited."""
-    if has_targets(inputs.domains):
-        raise InputError(
-            f"{option('domains')} with targets cannot be used with several questions; give targets "
-            "to questions.",
-            argument="domains",
-        )
-    if not inputs.has_question_targets:
-        return False
-    if asked:
-        raise InputError(
-            f"targets of questions determine how many people are invited, so {option(asked[0])} cannot be "
-            "given too; remove it, or the targets.",
-            argument=asked[0],
-        )
-    return True
-
-
-def _check_expected_mean(inputs: Inputs) -> None:
-    mean, space = inputs.expected_mean, inputs.space
-    if not space.numbers and (has_cv(inputs) or mean is not None):
+def check_expected_mean(inputs: Inputs) -> None:
+    """Require an expected mean beside a relative target alone, and one that such answers can have."""
+    mean = inputs.expected_mean
+    if mean is None and not has_cv(inputs):
+        return
+    space = inputs.space
+    if not space.numbers:
         asked = option("expected_mean") if mean is not None else "a coefficient of variation"
         raise InputError(
             f"{asked} needs answers with a mean, got {space.described}. Ask for a standard error or a "

@@ -12,7 +12,7 @@ from dpstrata.survey.questionnaires.kinds.base import LONGEST_TITLE, is_plain
 from dpstrata.survey.questionnaires.question import FIELDS, Question
 from dpstrata.survey.questionnaires.question_checks import find_among
 from dpstrata.survey.questionnaires.question_columns import question_columns, questions_from_table
-from dpstrata.words.questionnaires import questions_table
+from dpstrata.words.survey import questions_table
 from dpstrata.words.tables import as_plain_text, shown_as_html
 
 if TYPE_CHECKING:

@@ -143,6 +143,10 @@ class QuestionKind:
         """Return the largest S² there can be in each stratum, whatever is known."""
         raise NotImplementedError
 
+    def told_by_sd(self, question: Question, sds: FloatArray, sizes: IntArray) -> dict[str, FloatArray]:
+        """Return what standard deviations tell of the answers, by the column that tells it."""
+        raise NotImplementedError
+
     def in_row(self, levels: int, known: Known) -> Quadratic:
         """Return the variance of one person's answer, S² + noise, by r = K/(exp(E) − 1) of its form."""
         raise NotImplementedError
@@ -169,8 +173,11 @@ class QuestionKind:
         """Say what a published table about this question alone holds."""
         raise NotImplementedError
 
-    def share_of(self, question: Question, answer: object) -> Fraction | None:
-        """Return where an answer lies between the first level and the last; ``None`` for what is none."""
+    def share_of(self, question: Question, answer: object, *, clip: bool = False) -> Fraction | None:
+        """Return where an answer lies between the first level and the last; ``None`` for what is none.
+
+        With ``clip``, an answer outside the range counts as the nearer end of it.
+        """
         raise NotImplementedError
 
     def answer_at(self, question: Question, place: int, levels: int) -> str | float:

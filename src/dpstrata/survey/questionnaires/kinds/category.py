@@ -115,6 +115,18 @@ class Category(QuestionKind):
         """Return it for people as equally divided as they can be."""
         return largest_spread(sizes, self.candidates(question)[0])
 
+    def told_by_sd(self, question: Question, sds: FloatArray, sizes: IntArray) -> dict[str, FloatArray]:
+        """Return the shares if all but the first category are equally frequent.
+
+        With the share o outside it, half the sum of p(1 − p) over k categories is o − o²·k/(2(k − 1)).
+        """
+        others = self.candidates(question)[0] - 1
+        least = others / (others + 1)  # the largest share outside, where all are equally frequent
+        halves = sds**2 * (sizes - 1) / sizes
+        outside = least * (1 - np.sqrt(np.maximum(1 - 2 * halves / least, 0.0)))
+        rest = np.repeat(outside[:, None] / others, others, axis=1)
+        return {"proportion": np.column_stack([1 - outside, rest])}
+
     def in_row(self, levels: int, known: Known) -> Quadratic:
         """Return half the sum over the shares."""
         return shares_in_row(levels, known.spread)
@@ -127,7 +139,7 @@ class Category(QuestionKind):
         """Name the counts."""
         return f"the counts of its {levels} answers"
 
-    def share_of(self, question: Question, answer: object) -> Fraction | None:
+    def share_of(self, question: Question, answer: object, *, clip: bool = False) -> Fraction | None:
         """Find the category."""
         name, names = self.from_cell(question, answer), self.cases(question)
         return None if name is None else Fraction(names.index(str(name)), len(names) - 1)

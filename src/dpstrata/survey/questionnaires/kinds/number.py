@@ -18,7 +18,7 @@ from dpstrata.privacy.rows import Quadratic, largest_rounding, number_in_row
 from dpstrata.survey.questionnaires.kinds.base import Given, Impossible, Known, QuestionKind, as_numbers
 from dpstrata.survey.questionnaires.kinds.category import largest_spread
 from dpstrata.survey.questionnaires.made_up import counts_with_moments, two_groups
-from dpstrata.words.numbers import figure, plain_number, read_number
+from dpstrata.words.numbers import figure, plain_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -122,6 +122,10 @@ class Number(QuestionKind):
         """Return it for people at the two ends of the range."""
         return largest_spread(sizes, 2)
 
+    def told_by_sd(self, question: Question, sds: FloatArray, sizes: IntArray) -> dict[str, FloatArray]:
+        """Return them."""
+        return {"sd": sds}
+
     def in_row(self, levels: int, known: Known) -> Quadratic:
         """Return it for equidistant levels over the range."""
         assert known.squares is not None
@@ -154,13 +158,15 @@ class Number(QuestionKind):
         """Name the sum."""
         return f"the sum of the answers, each on one of {levels} levels"
 
-    def share_of(self, question: Question, answer: object) -> Fraction | None:
+    def share_of(self, question: Question, answer: object, *, clip: bool = False) -> Fraction | None:
         """Return the place in the range, exactly for the decimal number that was written."""
-        if answer is None or isinstance(answer, bool):
+        number = None if isinstance(answer, bool) else self.from_cell(question, answer)
+        if not isinstance(number, float):
             return None
-        number = read_number(answer)
         lower, upper = _ends(question)
-        if number is None or not lower <= number <= upper:
+        if clip:
+            number = min(max(number, lower), upper)
+        if not lower <= number <= upper:
             return None
         low, high = Fraction(repr(lower)), Fraction(repr(upper))
         return (Fraction(repr(number)) - low) / (high - low)
@@ -230,7 +236,8 @@ class Number(QuestionKind):
     def written(self, question: Question) -> str:
         """Say what can be answered, and where that has thousands, how these are written."""
         large = max(map(abs, _ends(question))) >= 1000
-        return f"{self._in_steps(question)}{', written without thousands separators' if large else ''}"
+        separators = ", written without thousands separators" if large else ""
+        return f"a number from {self._in_steps(question)}{separators}"
 
     def _in_steps(self, question: Question) -> str:
         return self.answers(question)

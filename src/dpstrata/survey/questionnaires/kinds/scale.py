@@ -54,9 +54,9 @@ class Scale(Number):
         assert question.step is not None
         return (round(self.range(question) / question.step) + 1,)
 
-    def share_of(self, question: Question, answer: object) -> Fraction | None:
+    def share_of(self, question: Question, answer: object, *, clip: bool = False) -> Fraction | None:
         """Return the place of a point of the grid."""
-        share = Number.share_of(self, question, answer)
+        share = Number.share_of(self, question, answer, clip=clip)
         steps = self.candidates(question)[0] - 1
         if share is None or abs(share * steps - round(share * steps)) > Fraction(1, 10**6):
             return None

@@ -74,6 +74,10 @@ class YesNo(Category):
         yes = given["proportion"]
         return Category.known(self, question, {"proportion": np.stack([1 - yes, yes], axis=1)}, sizes)
 
+    def told_by_sd(self, question: Question, sds: FloatArray, sizes: IntArray) -> dict[str, FloatArray]:
+        """Return the share of yes if that is the smaller one."""
+        return {"proportion": Category.told_by_sd(self, question, sds, sizes)["proportion"][:, 1]}
+
     def from_cell(self, question: Question, cell: Any) -> float | str | None:
         """Read yes, no, true, false, y, n, 1 and 0 in any case."""
         value = read_yes_no(cell)
@@ -118,7 +122,7 @@ class YesNo(Category):
         """Say that no is what is left."""
         return "the count of yes"
 
-    def share_of(self, question: Question, answer: object) -> Fraction | None:
+    def share_of(self, question: Question, answer: object, *, clip: bool = False) -> Fraction | None:
         """Read yes, no, true, false, 1 and 0."""
         value = read_yes_no(answer)
         return None if value is None else Fraction(value)
