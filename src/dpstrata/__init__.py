@@ -45,11 +45,10 @@ if TYPE_CHECKING:
     from dpstrata.planning.choose_range import choose_range
     from dpstrata.planning.compare_releases import compare_releases
     from dpstrata.planning.design import design
-    from dpstrata.planning.evaluate import evaluate
+    from dpstrata.planning.evaluate import evaluate, sweep
     from dpstrata.planning.load import load_design
     from dpstrata.planning.sensitivity import sensitivity
     from dpstrata.planning.solve_epsilon import solve_epsilon
-    from dpstrata.planning.sweep import sweep
     from dpstrata.present.charts.plot import plot
     from dpstrata.present.report.report import report_html, results_html, write_report, write_results
     from dpstrata.present.report.results import Published, find_published
@@ -127,7 +126,7 @@ _HOMES = {
     "solve": "allocation.solvers.solve",
     "solve_epsilon": "planning.solve_epsilon",
     "survey_status": "collect.overseeing",
-    "sweep": "planning.sweep",
+    "sweep": "planning.evaluate",
     "synthetic_population": "simulation.survey",
     "verify_draw": "fielding.draw",
     "write_report": "present.report.report",

@@ -146,8 +146,7 @@ class Questionnaire(Sequence[Question]):
         InputError
             If there is a file of another kind.
         """
-        from dpstrata.files.overwriting import write_result
-        from dpstrata.files.writing import require_table_path
+        from dpstrata.files.writing import require_table_path, write_result
 
         require_table_path(Path(path))
         write_result(self.table(), Path(path))
