@@ -55,10 +55,9 @@ if TYPE_CHECKING:
     from dpstrata.privacy.amplification import central_epsilon, local_epsilon
     from dpstrata.simulation.pilot import simulate_pilot
     from dpstrata.simulation.survey import simulate, synthetic_population
-    from dpstrata.survey.questionnaires.question import Question
+    from dpstrata.survey.questionnaires.question import Question, Translation
     from dpstrata.survey.questionnaires.questionnaire import Questionnaire
     from dpstrata.survey.questionnaires.spreads import Spreads
-    from dpstrata.survey.questionnaires.translation import Translation
     from dpstrata.survey.strata import Strata
     from dpstrata.survey.targets import CV, SE, Margin
 
@@ -88,7 +87,7 @@ _HOMES = {
     "Spreads": "survey.questionnaires.spreads",
     "Strata": "survey.strata",
     "StrataError": "errors",
-    "Translation": "survey.questionnaires.translation",
+    "Translation": "survey.questionnaires.question",
     "back_up": "collect.overseeing",
     "central_epsilon": "privacy.amplification",
     "certify": "allocation.proof.certificate",

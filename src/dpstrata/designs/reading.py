@@ -26,9 +26,8 @@ from dpstrata.errors import DpstrataError, InputError
 from dpstrata.files.writing import as_path
 from dpstrata.survey.goals import Outcome
 from dpstrata.survey.inputs import Inputs
-from dpstrata.survey.questionnaires.question import Question
+from dpstrata.survey.questionnaires.question import Question, Translation
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
-from dpstrata.survey.questionnaires.translation import Translation
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.strata import Strata
 from dpstrata.version import __version__

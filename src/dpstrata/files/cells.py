@@ -12,6 +12,7 @@ from typing import Any
 
 # Of Excel and LibreOffice, also in other languages: #REF!, #BEZUG!, #¡REF!, #N/A, #N/D, #NV, Err:502.
 _ERROR = re.compile(r"#[¡¿]?[^\W\d_]+(/0)?[!?]|#[^\W\d_]/[^\W\d_]|#NV|Err:\d{3}", re.IGNORECASE)
+_WORDS = {"yes": 1, "y": 1, "true": 1, "1": 1, "1.0": 1, "no": 0, "n": 0, "false": 0, "0": 0, "0.0": 0}
 
 
 def text_of(cell: Any) -> str:
@@ -24,6 +25,11 @@ def text_of(cell: Any) -> str:
     if isinstance(cell, bool):
         return str(cell).lower()
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
+
+
+def read_yes_no(cell: object) -> int | None:
+    """Read 1 for yes and 0 for no in any case, as words or numbers; ``None`` for what is neither."""
+    return _WORDS.get(text_of(cell).casefold())
 
 
 def is_error_value(cell: Any) -> bool:

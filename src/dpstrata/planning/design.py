@@ -27,8 +27,7 @@ from dpstrata.survey.forms import Forms
 from dpstrata.survey.goals import has_cv
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import OF_STRATA, OPTIONS, Objective
-from dpstrata.survey.questionnaires.questionnaire import Questionnaire
-from dpstrata.survey.questionnaires.shorthand import Questions, read_questions
+from dpstrata.survey.questionnaires.questionnaire import Questionnaire, Questions, read_questions
 from dpstrata.survey.questionnaires.spreads import Spreads
 from dpstrata.survey.releases import ReleaseName
 from dpstrata.survey.strata import EXPECTED, Strata, require_fit

@@ -163,7 +163,7 @@ def _spec(value: float) -> str:
 
 
 def _as_questions(given: Any) -> "Questionnaire":
-    from dpstrata.survey.questionnaires.shorthand import read_questions
+    from dpstrata.survey.questionnaires.questionnaire import read_questions
 
     return read_questions((0, 1) if given is None else given)
 

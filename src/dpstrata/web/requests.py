@@ -12,8 +12,11 @@ from dpstrata.designs.document_shape import Number, model_of
 from dpstrata.errors import InputError
 from dpstrata.files.tables import Table
 from dpstrata.survey.options import OPTIONS
-from dpstrata.survey.questionnaires.questionnaire import Questionnaire, questionnaire_from_table
-from dpstrata.survey.questionnaires.shorthand import read_shorthand
+from dpstrata.survey.questionnaires.questionnaire import (
+    Questionnaire,
+    questionnaire_from_table,
+    read_shorthand,
+)
 from dpstrata.survey.strata import Strata, strata_from_table
 from dpstrata.web.limits import LIMITS
 
