@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from dpstrata.planning.sensitivity import sensitivity
     from dpstrata.planning.solve_epsilon import solve_epsilon
     from dpstrata.present.charts.plot import plot
-    from dpstrata.present.report.report import report_html, results_html, write_report, write_results
-    from dpstrata.present.report.results import Published, find_published
+    from dpstrata.present.report.page import report_html, write_report
+    from dpstrata.present.report.results import Published, find_published, results_html, write_results
     from dpstrata.privacy.amplification import central_epsilon, local_epsilon
     from dpstrata.simulation.pilot import simulate_pilot
     from dpstrata.simulation.survey import simulate, synthetic_population
@@ -115,10 +115,10 @@ _HOMES = {
     "publish": "fielding.publish",
     "randomize": "fielding.randomize",
     "remind": "collect.overseeing",
-    "report_html": "present.report.report",
+    "report_html": "present.report.page",
     "respondent_kit": "collect.kit",
     "restore": "collect.overseeing",
-    "results_html": "present.report.report",
+    "results_html": "present.report.results",
     "sensitivity": "planning.sensitivity",
     "simulate": "simulation.survey",
     "simulate_pilot": "simulation.pilot",
@@ -128,8 +128,8 @@ _HOMES = {
     "sweep": "planning.evaluate",
     "synthetic_population": "simulation.survey",
     "verify_draw": "fielding.draw",
-    "write_report": "present.report.report",
-    "write_results": "present.report.report",
+    "write_report": "present.report.page",
+    "write_results": "present.report.results",
 }
 
 __all__ = [

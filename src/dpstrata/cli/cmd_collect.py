@@ -365,7 +365,7 @@ def close_command(
     from dpstrata.collect.folder import title_of
     from dpstrata.designs.record import Design
     from dpstrata.errors import InputError, option
-    from dpstrata.present.report.labels import require_language
+    from dpstrata.present.report.results import require_language
     from dpstrata.words.released import collected_sentences
 
     if not design.exists():

@@ -59,7 +59,7 @@ def choose_range_command(
     from dpstrata.files.writing import require_apart, write_result
     from dpstrata.planning.choose_range import choose_range
     from dpstrata.planning.load import load_design
-    from dpstrata.words.choosing import range_sentences, range_table
+    from dpstrata.words.what_if import range_sentences, range_table
 
     require_apart(Path(prior), plan, out)
     with _prior_in_capitals():

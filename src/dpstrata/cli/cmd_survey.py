@@ -192,7 +192,7 @@ def estimate_command(
     from dpstrata.fielding.estimate import estimate_from
     from dpstrata.files.writing import require_apart
     from dpstrata.present.charts.chart import check_chart_path
-    from dpstrata.present.report.labels import require_language
+    from dpstrata.present.report.results import require_language
     from dpstrata.survey.classes import refuse_late
 
     refuse_late(classes=classes or None, weights=weights)
@@ -261,7 +261,7 @@ def require_report_path(path: Path, *, here: bool = True) -> None:
     """Refuse at once a report that could not be written later."""
     from dpstrata.errors import InputError, option
     from dpstrata.files.writing import require_room
-    from dpstrata.present.report.report import check_report_path
+    from dpstrata.present.report.markup import check_report_path
 
     check_report_path(path)
     require_room(path, 0)
@@ -278,8 +278,7 @@ def _report(
     language: str | None,
 ) -> None:
     """Write the report of results, given each wave, the last one first."""
-    from dpstrata.present.report.report import write_results
-    from dpstrata.present.report.results import find_published
+    from dpstrata.present.report.results import find_published, write_results
 
     found = [find_published(wave.plan, wave.noised, wave.design) for wave in waves]
     of_pilot = found[1] if len(found) > 1 else None

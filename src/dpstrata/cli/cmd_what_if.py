@@ -235,7 +235,7 @@ def compare_releases_command(
     from dpstrata.files.writing import require_apart, write_result
     from dpstrata.planning.compare_releases import compare_releases
     from dpstrata.planning.load import load_design
-    from dpstrata.words.releases import release_table
+    from dpstrata.words.what_if import release_table
 
     require_apart(design, out)
     compared = compare_releases(load_design(design), device_epsilon=device_epsilon)

@@ -272,8 +272,8 @@ class Influence:
     ----------
     stratum : int
         Where it is most.
-    form : int or None
-        The form there, by position; ``None`` where a single question is no row.
+    form : int
+        The form there, by position.
     answers : float
         How many answers are expected there.
     by_lying : float
@@ -284,7 +284,7 @@ class Influence:
     """
 
     stratum: int
-    form: int | None
+    form: int
     answers: float
     by_lying: float
     by_sending: float | None
@@ -311,4 +311,4 @@ def largest_influence(plan: Design) -> Influence:
     m = float(answers[stratum, form])
     bounded = cells[0] or not plan.inputs.release_form.noised_at
     sending = float(shifts[stratum, form]) if bounded else None
-    return Influence(stratum, form if plan.problem.forms.dealt_out else None, m, 1.0 / m, sending)
+    return Influence(stratum, form, m, 1.0 / m, sending)

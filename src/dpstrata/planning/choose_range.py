@@ -32,9 +32,9 @@ from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms import MECHANISMS, get_mechanism
 from dpstrata.survey.options import LARGEST_TOTAL, as_number
 from dpstrata.survey.priors import Distribution, read_prior, values_prior
-from dpstrata.words.choosing import range_sentences, range_table
 from dpstrata.words.numbers import read_number
 from dpstrata.words.tables import shown_as_html, shown_as_text
+from dpstrata.words.what_if import range_sentences, range_table
 
 Aim = Literal["trusted", "least_error"]
 AIMS: tuple[Aim, ...] = ("trusted", "least_error")

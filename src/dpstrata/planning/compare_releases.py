@@ -14,8 +14,8 @@ from dpstrata.survey.forms import AUTO
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.releases import OPTION, kind_of
 from dpstrata.survey.releases.sums import device_budget
-from dpstrata.words.releases import release_table
 from dpstrata.words.tables import shown_as_html, shown_as_text
+from dpstrata.words.what_if import release_table
 
 
 @dataclass(frozen=True, slots=True, eq=False)

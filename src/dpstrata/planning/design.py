@@ -32,7 +32,7 @@ from dpstrata.survey.questionnaires.spreads import Spreads
 from dpstrata.survey.releases import ReleaseName
 from dpstrata.survey.strata import EXPECTED, Strata, require_fit
 from dpstrata.survey.targets import Target
-from dpstrata.words.estimates import REPORTED
+from dpstrata.words.results import REPORTED
 
 _BESIDE = ("spreads", "forms")  # which are no options, as they can be given in Python and in files alone
 

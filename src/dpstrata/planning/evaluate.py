@@ -29,8 +29,8 @@ from dpstrata.survey.goals import GOAL_OPTIONS, has_targets
 from dpstrata.survey.options import OPTIONS
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.strata import Strata
-from dpstrata.words.evaluations import evaluation_sentences, evaluation_tables
 from dpstrata.words.tables import TextTable, shown_as_html, shown_as_text
+from dpstrata.words.what_if import evaluation_sentences, evaluation_tables
 
 
 @dataclass(frozen=True, slots=True, eq=False)

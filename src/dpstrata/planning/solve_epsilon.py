@@ -21,9 +21,9 @@ from dpstrata.survey.goals import TARGETS, has_targets
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import OPTIONS
 from dpstrata.survey.strata import Strata
-from dpstrata.words.choosing import budget_sentences, budget_table, goal_in_words, missed_in_words
 from dpstrata.words.numbers import counted, figure
 from dpstrata.words.tables import shown_as_html, shown_as_text
+from dpstrata.words.what_if import budget_sentences, budget_table, goal_in_words, missed_in_words
 
 SolveFor = Literal["epsilon", "device_epsilon"]
 SOLVED: tuple[SolveFor, ...] = ("epsilon", "device_epsilon")

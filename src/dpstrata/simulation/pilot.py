@@ -23,7 +23,7 @@ from dpstrata.planning.goal_search import design_for
 from dpstrata.planning.sensitivity import with_sds
 from dpstrata.simulation.people import check_whole, draw_without_replacement
 from dpstrata.simulation.survey import check_population
-from dpstrata.words.simulations import pilot_simulation_lines
+from dpstrata.words.what_if import pilot_simulation_lines
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dpstrata.words.simulations import simulation_lines
+from dpstrata.words.what_if import simulation_lines
 
 _SHORTFALL = 0.4  # of an interval's coverage, relative to the chance that it may miss
 

@@ -27,8 +27,8 @@ from dpstrata.survey.questionnaires.spreads import Spreads, Told
 from dpstrata.survey.releases import release_of
 from dpstrata.survey.releases.base import Release
 from dpstrata.survey.strata import Strata
-from dpstrata.words.estimates import REPORTED
 from dpstrata.words.numbers import figure
+from dpstrata.words.results import REPORTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +105,6 @@ class Inputs(Options):
     def mean_in_words(self) -> str:
         """What is estimated: the mean, or that of clipped answers."""
         return f"mean of answers {self.clipping}" if self.clip else "mean"
-
-    @property
-    def measure(self) -> str:
-        """What the precision of a design is called."""
-        return self.release_form.measure if self.objective == "mean" else "objective"
-
-    @property
-    def precision_in_words(self) -> tuple[str, str]:
-        """What the standard error of a design is called, and what it is that of."""
-        return self.release_form.precision_in_words(self)
 
     @property
     def clipping(self) -> str:

@@ -19,7 +19,7 @@ from dpstrata.survey.options import OPTIONS
 from dpstrata.survey.strata_checks import find_large_spreads, find_mistakes
 from dpstrata.survey.strata_columns import OF_CATEGORY, spread_of_proportions, strata_arguments
 from dpstrata.words.numbers import counted
-from dpstrata.words.strata import population_table
+from dpstrata.words.survey import population_table
 from dpstrata.words.tables import as_plain_text, shown_as_html
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ def find_offers(plan: Design) -> list[dict[str, Any]]:
     The promise to the public stays, and the one against the office unless it would see raw answers, which is
     said.
     """
-    if plan.waves is not None or plan.inputs.rows:
+    if plan.waves is not None or plan.inputs.release_form.of_rows:
         return []
     found = []
     for inputs, options in _alternatives(plan):

@@ -21,7 +21,7 @@ from dpstrata.fielding.results.ratios import FigureNamed, estimate_ratio
 from dpstrata.fielding.results.table import TOTAL, Columns, Estimate
 from dpstrata.files.tables import FrameLibrary, frame_of
 from dpstrata.numerics.arrays import BoolArray, IntArray
-from dpstrata.words.estimates import estimates_table, results_in_words
+from dpstrata.words.results import estimates_table, results_in_words
 from dpstrata.words.tables import TextTable, shown_as_html, shown_as_text
 
 if TYPE_CHECKING:

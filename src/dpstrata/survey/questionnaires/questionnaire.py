@@ -25,7 +25,7 @@ from dpstrata.survey.questionnaires.question import (
     find_among,
     read_question,
 )
-from dpstrata.words.questionnaires import questions_table
+from dpstrata.words.survey import questions_table
 from dpstrata.words.tables import as_plain_text, shown_as_html
 
 if TYPE_CHECKING:

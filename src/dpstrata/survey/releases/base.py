@@ -64,8 +64,6 @@ class Release(ABC):
     # words: who noises what, and who sees it
     budget_of: ClassVar[str] = "local epsilon"
     """What the budgets of the strata are called in tables."""
-    measure: ClassVar[str] = "standard error"
-    """What the precision of a design is called."""
     noise_sd_of: ClassVar[str]
     """What the noise that tables show is that of: "an answer"."""
     published: ClassVar[str]
@@ -207,16 +205,6 @@ class Release(ABC):
         return {OPTION: self.name}
 
     # --- words --------------------------------------------------------------------------------
-
-    def precision_in_words(self, inputs: Inputs) -> tuple[str, str]:
-        """Say what the standard error of a design is called, and what it is that of.
-
-        That of categories is the root of half the sum of the variances of their shares, which the standard
-        error of no share exceeds.
-        """
-        if inputs.space.numbers:
-            return "a standard error of", f"the population {inputs.mean_in_words}"
-        return "a standard error of at most", inputs.question.of_kind.estimated
 
     @property
     @abstractmethod

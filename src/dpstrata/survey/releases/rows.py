@@ -80,7 +80,6 @@ class _OfRows(Release):
     __slots__ = ()
 
     of_rows: ClassVar[bool] = True
-    measure: ClassVar[str] = "typical standard error"
     protected: ClassVar[str] = "a person's answers, all of them together,"
 
     def settle(self, inputs: Inputs) -> None:
@@ -118,10 +117,6 @@ class _OfRows(Release):
     def added_up(self, device_epsilon: float | None) -> tuple[str, ...]:
         """Name sums, where there are devices: the office never sees raw rows."""
         return () if device_epsilon is None else ("sums",)
-
-    def precision_in_words(self, inputs: Inputs) -> tuple[str, str]:
-        """Speak of all questions, in units of their ranges."""
-        return "a typical standard error, in units of a question's range, of", "all questions"
 
     def also_assumed(self, *, everyone: bool) -> tuple[str, ...]:
         """Say how forms come to people; where everyone is asked, each form alone keeps the promise."""
