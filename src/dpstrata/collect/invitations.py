@@ -37,11 +37,11 @@ from dpstrata.fielding.draw import check_record, drawn_columns, read_sample
 from dpstrata.fielding.keys import new_key, read_key, survey_key, write_key
 from dpstrata.fielding.randomizers import randomizers_of
 from dpstrata.fielding.sample import ReportKey
-from dpstrata.files.overwriting import require_same_kind
 from dpstrata.files.writing import (
     make_private_folder,
     remove_unfinished,
     require_apart,
+    require_same_kind,
     require_table_path,
     write_atomically,
     write_table,

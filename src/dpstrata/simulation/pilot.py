@@ -18,7 +18,7 @@ from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.pilots.pilot import design_with, pilot_weight
 from dpstrata.pilots.spreads import PilotMoments, pilot_spreads
-from dpstrata.planning.best import design_as_asked
+from dpstrata.planning.design import design_as_asked
 from dpstrata.planning.goal_search import design_for
 from dpstrata.planning.sensitivity import with_sds
 from dpstrata.simulation.stratum import draw_without_replacement

@@ -14,7 +14,7 @@ from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms import MECHANISMS, get_mechanism, mechanism_class
 from dpstrata.simulation.survey import check_population
 from dpstrata.survey.questionnaires.kinds.base import KINDS, OR_BLANK, QuestionKind, kind_named
-from dpstrata.survey.questionnaires.shorthand import read_shorthand
+from dpstrata.survey.questionnaires.questionnaire import read_shorthand
 from dpstrata.survey.strata_checks import LARGEST_SIZE
 
 # shorthand, and answers that are not allowed

@@ -19,7 +19,7 @@ from dpstrata.fielding.results.figures import Causes, QuestionFigures
 from dpstrata.fielding.results.form_figures import FormCounts
 from dpstrata.fielding.results.ratios import FigureNamed, estimate_ratio
 from dpstrata.fielding.results.table import TOTAL, Columns, Estimate
-from dpstrata.files.frames import FrameLibrary, frame_of
+from dpstrata.files.tables import FrameLibrary, frame_of
 from dpstrata.numerics.arrays import BoolArray, IntArray
 from dpstrata.words.results import estimates_table, results_in_words
 from dpstrata.words.tables import TextTable, shown_as_html, shown_as_text

@@ -20,11 +20,11 @@ from dpstrata.allocation.proof.bound import fewest_people, planned_sum, with_imp
 from dpstrata.allocation.solvers.exact import solve_exactly
 from dpstrata.allocation.solvers.sizes_at_price import best_sizes
 from dpstrata.allocation.variances import question_parts, variance_parts
-from dpstrata.designs.outcome import Outcome
 from dpstrata.designs.questions import variance_targets
 from dpstrata.designs.record import Design
 from dpstrata.errors import CellMistake, InfeasibleError, NotAvailableError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.survey.goals import Outcome
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.strata import Strata
 from dpstrata.words.numbers import figure, three_digits_up

@@ -22,15 +22,15 @@ from dpstrata.words.numbers import read_number
 if TYPE_CHECKING:
     from dpstrata.survey.questionnaires.question import Question
 
-# module beside this one, which is the name of the kind: class in it
+# name of the kind: module beside this one, and class in it
 KINDS = {
-    "yes_no": "YesNo",
-    "category": "Category",
-    "scale": "Scale",
-    "number": "Number",
+    "yes_no": "category.YesNo",
+    "category": "category.Category",
+    "scale": "number.Scale",
+    "number": "number.Number",
 }
-# kinds that can be left blank: class in the same module of those that may
-OR_BLANK = {"yes_no": "YesNoOrBlank", "category": "CategoryOrBlank"}
+# of kinds that can be left blank, the class of those that may
+OR_BLANK = {"yes_no": "category.YesNoOrBlank", "category": "category.CategoryOrBlank"}
 BLANK = "no answer"
 """The answer that a blank is, where a question may be left blank."""
 OF_KINDS = ("lower", "upper", "step", "categories")
@@ -265,8 +265,8 @@ class QuestionKind:
 @cache
 def kind_named(name: str, *, blank: bool = False) -> QuestionKind:
     """Load a kind, or what becomes of it where questions may be left blank."""
-    named = OR_BLANK[name] if blank else KINDS[name]
-    kind: QuestionKind = getattr(import_module(f"{__package__}.{name}"), named)()
+    module, named = (OR_BLANK if blank else KINDS)[name].split(".")
+    kind: QuestionKind = getattr(import_module(f"{__package__}.{module}"), named)()
     return kind
 
 
