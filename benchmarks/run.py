@@ -27,7 +27,7 @@ import numpy as np
 import dpstrata as dps
 from dpstrata.allocation.solvers.solve import solve
 from dpstrata.planning.goal_search import design_for
-from dpstrata.present.charts.parts import lines as lines_chart
+from dpstrata.present.charts.chart import lines as lines_chart
 from rivals import RIVALS, paper_problem
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "benchmarks.md"

@@ -285,7 +285,7 @@ def test_a_problem_is_one_line_in_the_words_of_the_command_line(folder, command,
 def test_an_answer_that_is_no_number_is_not_repeated(folder):
     result = commands.run(folder, "privatize", "design.json", "--stratum-value", "A", input="canary\n")
     assert result.returncode == 2
-    assert result.stderr == "Error: question 'answer': the answer must be 0 to 1.\n"
+    assert result.stderr == "Error: question 'answer': the answer must be a number from 0 to 1.\n"
 
 
 @pytest.mark.slow

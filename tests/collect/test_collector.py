@@ -329,7 +329,9 @@ def test_a_lock_that_nobody_gives_back_makes_others_busy(made, monkeypatch):
     with made.folder.connected() as tables, collecting(made) as collector:
         with tables.transaction(alone=True):
             assert [type(each) for each in send_all(collector, cells[:1])] == [BusyError]
-        assert send_all(collector, cells[:1]) == ["counted"]
+        end = time.monotonic() + 30
+        while send_all(collector, cells[:1]) != ["counted"]:  # 0.2 seconds may be short on a busy machine
+            assert time.monotonic() < end
 
 
 def test_respondents_wait_for_a_locked_file_for_ten_seconds_at_most(tmp_path):

@@ -15,7 +15,7 @@ from dpstrata.allocation import variances
 from dpstrata.allocation.comparison import compare_designs
 from dpstrata.cli import app
 from dpstrata.designs import choice, reading, record
-from dpstrata.designs.tables import design_columns
+from dpstrata.designs.document import design_columns
 from dpstrata.planning import curves
 from dpstrata.privacy.promises import promise_of
 from dpstrata.survey.goals import goal_of, targets_of
@@ -199,6 +199,6 @@ def test_inputs_hold_what_their_options_ask_for(case):
 def test_a_document_has_the_options_and_not_what_follows_from_them():
     plan = designed()
     follows = {part.name for part in fields(plan.inputs) if not part.init}
-    assert follows == {"question", "rows", "promise", "release_form", "targets", "goal"}
+    assert follows == {"promise", "release_form", "targets", "goal"}
     assert not follows & set(plan.to_dict()["inputs"])
     assert follows <= set(asdict(plan.inputs))

@@ -149,7 +149,9 @@ def test_the_statement_says_what_becomes_of_blanks():
         return [each for each in plan.privacy["assumptions"] if "blank" in each]
 
     blank, plain = dps.Question("a", "yes_no", blank=True), dps.Question("b", "yes_no", blank=False)
-    (none,), (every,), (some, others) = assumed(plain), assumed(blank), assumed(blank, plain)
+    also = dps.Question("c", "yes_no", blank=False)
+    (none,), (every,), (some, others) = assumed(plain, also), assumed(blank), assumed(blank, plain)
+    assert assumed(plain) == []  # a single answer is no row that could be incomplete
     assert none.startswith("a row counts only if every question of its form is answered")
     assert (
         every

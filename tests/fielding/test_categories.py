@@ -19,7 +19,7 @@ from dpstrata.fielding.estimate import reader_of
 from dpstrata.fielding.frames import open_frame
 from dpstrata.fielding.results.microdata import estimate_means, estimate_shares
 from dpstrata.fielding.sample import ReportKey, draw_sample
-from dpstrata.words.estimates import FEW, FLOORED, ONLY_ONE
+from dpstrata.words.results import FEW, FLOORED, ONLY_ONE
 from extent import few, may_cover, mean_limit, variance_limits
 from surveys import Listed, reports_of
 

@@ -15,7 +15,7 @@ from dpstrata.fielding.neighbours import find_stand_ins
 from dpstrata.fielding.results.form_figures import count_rows
 from dpstrata.fielding.results.forms import estimate_questions
 from dpstrata.present.charts.plot import intervals_chart
-from dpstrata.words.designs import domain_table
+from dpstrata.words.design_tables import domain_table
 
 SIZES = {("north", "f"): 300, ("north", "m"): 100, ("south", "f"): 150, ("south", "m"): 250}
 COLUMNS = {"id": "person", "stratum": ["region", "sex"]}

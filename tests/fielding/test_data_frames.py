@@ -116,7 +116,7 @@ def test_missing_columns_and_sheets_are_refused_without_showing_a_cell(fielded):
     answers["answer"] = [*answers["answer"][:-1].astype(object), "canary"]
     with pytest.raises(
         dps.InputError,
-        match="column 'answer', row 40: must be 0 to 100,000, written without thousands separators; correct",
+        match="column 'answer', row 40: must be a number from 0 to 100,000, written without thousands separators; correct",
     ) as caught:
         release(folder, answers, "out.csv")
     assert "canary" not in str(caught.value)

@@ -16,7 +16,7 @@ from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.results.microdata import estimate_means
 from dpstrata.fielding.sample import draw_sample
 from dpstrata.privacy.mechanisms import MECHANISMS, mechanism_class
-from dpstrata.words.estimates import FLOORED, ONLY_ONE
+from dpstrata.words.results import FLOORED, ONLY_ONE
 from extent import may_cover, mean_limit, variance_limits
 from surveys import Listed, reports_of
 

@@ -11,7 +11,7 @@ import dpstrata as dps
 from dpstrata.fielding.answer_files import open_answers, read_numbers
 from dpstrata.fielding.collected import read_collected
 from dpstrata.fielding.sample import ReportKey
-from dpstrata.survey.questionnaires.shorthand import read_shorthand
+from dpstrata.survey.questionnaires.questionnaire import read_shorthand
 
 UNCLEAR = (
     "a comma before three digits can mean thousands or decimals; write no thousands separators, and decimals "
@@ -59,7 +59,7 @@ def test_yes_and_no_are_answers_of_a_yes_no_question_alone(tmp_path):
     path = written(tmp_path, "Yes", " no ", "TRUE", "false", "y", "N", "1", "0", "1.0", "")
     assert read_answers(open_answers(path), "yes", BINARY) == [1, 0, 1, 0, 1, 0, 1, 0, 1, None]
     assert refused(read_answers, open_answers(path), "yes", REAL) == (
-        f"{path}: column 'yes', lines 2 to 7: must be 0 to 5,000, written without thousands separators; correct "
+        f"{path}: column 'yes', lines 2 to 7: must be a number from 0 to 5,000, written without thousands separators; correct "
         "that, or leave the cell empty if the person did not answer."
     )
     said = refused(read_answers, open_answers(written(tmp_path, "yes", "maybe-canary")), "yes", BINARY)
@@ -91,7 +91,7 @@ def test_blanks_are_no_answers_in_every_kind_of_file(tmp_path):
     pq.write_table(pa.table({"yes": [1.5, None, math.nan]}), tmp_path / "a.parquet")
     assert read_answers(open_answers(tmp_path / "a.parquet"), "yes", REAL) == [1.5, None, None]
     for cell in ("NA", "-", "."):  # nobody said that these mean nothing
-        assert "line 2: must be 0 to 5,000" in refused(
+        assert "line 2: must be a number from 0 to 5,000" in refused(
             read_answers, open_answers(written(tmp_path, cell)), "yes", REAL
         )
 

@@ -64,10 +64,10 @@ def test_answers_are_clipped_if_the_design_says_so_and_other_units_scaled_back()
     ("plan", "stratum", "answer", "words"),
     [
         (design(), "z", 0.4321, "has no stratum 'z'"),
-        (design(), "a", "secret-4321", "the answer must be 0 to 1"),
-        (design(), "a", float("nan"), "the answer must be 0 to 1"),
-        (design(), "a", 10**400, "the answer must be 0 to 1"),
-        (design(), "a", 4321j, "the answer must be 0 to 1"),
+        (design(), "a", "secret-4321", "the answer must be a number from 0 to 1"),
+        (design(), "a", float("nan"), "the answer must be a number from 0 to 1"),
+        (design(), "a", 10**400, "the answer must be a number from 0 to 1"),
+        (design(), "a", 4321j, "the answer must be a number from 0 to 1"),
         (design("discrete_laplace", (0, 1, 0.25)), "a", 0.4321, "must lie on the grid"),
         (design("discrete_laplace", (0, 1, 0.25)), "a", 4321, r"must lie in .* got 1 of 1 outside"),
         (

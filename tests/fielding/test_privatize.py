@@ -19,7 +19,7 @@ from dpstrata.fielding.ledger import locked
 from dpstrata.fielding.publish import privatize, publish
 from dpstrata.fielding.randomizers.noise import noised_sum
 from dpstrata.fielding.releases import SumsFielding
-from dpstrata.survey.questionnaires.shorthand import read_shorthand
+from dpstrata.survey.questionnaires.questionnaire import read_shorthand
 from dpstrata.words.numbers import figure
 from extent import few
 from problems import CASES, is_additive
@@ -75,7 +75,7 @@ def test_an_interrupted_release_may_be_run_again(fielded, monkeypatch):
         ),
         (
             lambda rows: [*rows[:-1], [*rows[-1][:2], "secret-43210"]],
-            r"column 'answer', line \d+: must be 0 to 100,000, written without thousands separators; correct that, or leave the cell empty if the person did not",
+            r"column 'answer', line \d+: must be a number from 0 to 100,000, written without thousands separators; correct that, or leave the cell empty if the person did not",
         ),
     ],
 )

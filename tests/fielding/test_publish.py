@@ -21,7 +21,7 @@ from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.publish import publish
 from dpstrata.fielding.randomizers.noise import noise_at, noised_sum, office_noise_at, steps_of_reports
 from dpstrata.fielding.releases import SumsFielding
-from dpstrata.words.estimates import FEW, ONLY_ONE
+from dpstrata.words.results import FEW, ONLY_ONE
 from surveys import (
     COLUMNS,
     collected_of,

@@ -250,7 +250,7 @@ def _blank(rows):
         ("smokes", "perhaps-canary", "column 'smokes', lines .*: must be yes or no"),
         ("home", "castle-canary", "column 'home', lines .*: must be one of rent, own, other"),
         ("trust", "2.5", "column 'trust', lines .*: must be 1 to 5 in whole steps"),
-        ("income", "100.5", "column 'income', lines .*: must be 0 to 100"),
+        ("income", "100.5", "column 'income', lines .*: must be a number from 0 to 100"),
         ("ill", "7331", "column 'ill', lines .*: must be yes or no"),
     ],
 )
@@ -390,14 +390,18 @@ def test_rows_from_data_frames_and_odd_values():
     ("question", "answer", "words"),
     [
         pytest.param(dps.Question("q", "yes_no", blank=False), 10**5000, "yes or no", id="endless"),
-        (dps.Question("q", "scale", lower=1, upper=5), 2.5, "1 to 5 in whole steps"),
-        (dps.Question("q", "scale", lower=0, upper=1, step=0.25), 0.3, "0 to 1 in steps of 0.25"),
+        (dps.Question("q", "scale", lower=1, upper=5), 2.5, "a number from 1 to 5 in whole steps"),
+        (
+            dps.Question("q", "scale", lower=0, upper=1, step=0.25),
+            0.3,
+            "a number from 0 to 1 in steps of 0.25",
+        ),
         (
             dps.Question("q", "number", lower=0, upper=8000),
             "1,500",
-            "0 to 8,000, written without thousands separators",
+            "a number from 0 to 8,000, written without thousands separators",
         ),
-        (dps.Question("q", "number", lower=0, upper=100), 101, "0 to 100"),
+        (dps.Question("q", "number", lower=0, upper=100), 101, "a number from 0 to 100"),
     ],
 )
 def test_a_refusal_says_how_an_answer_must_be_written(question, answer, words):

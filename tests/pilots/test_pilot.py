@@ -23,7 +23,7 @@ from dpstrata.fielding.publish import privatize
 from dpstrata.fielding.results.microdata import estimate_means
 from dpstrata.fielding.sample import draw_sample
 from dpstrata.pilots.pilot import pilot_weight
-from dpstrata.words.estimates import FLOORED
+from dpstrata.words.results import FLOORED
 from extent import few, may_cover, mean_limit, variance_limits
 from report_reader import Reader, require_closed
 from surveys import Listed, reports_of

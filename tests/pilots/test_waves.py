@@ -14,7 +14,7 @@ from dpstrata.fielding.intervals.tilt import Groups
 from dpstrata.fielding.results.figures import Figure, over_waves
 from dpstrata.fielding.results.microdata import Moments, estimate_from_moments
 from dpstrata.pilots.pilot import combine_waves, pilot_weight, plan_second_wave
-from dpstrata.words.estimates import FEW, ONLY_ONE
+from dpstrata.words.results import FEW, ONLY_ONE
 from extent import FULL, few
 
 LEAST, REPEATS, STANDARD_ERRORS = 0.93, 2000, 4

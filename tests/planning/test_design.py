@@ -1,5 +1,6 @@
 import csv
 import inspect
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -386,6 +387,16 @@ def test_evaluate_scores_an_allocation():
 def test_evaluate_refuses_what_does_not_fit(sizes, options, words):
     with pytest.raises(dps.InputError, match=words):
         dps.evaluate(PAPER, sizes, epsilon=1, **options)
+
+
+def test_a_sweep_has_the_default_minimums_of_every_total():
+    strata = dps.Strata([700, 900, 50], [0.3, 0.1, 0.2], response_rates=[0.5, 0.4, 0.3])
+    totals = [40, 80, 160]
+    rows = dps.sweep(strata, epsilon=1, total=totals)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dps.DpstrataWarning)
+        alone = [dps.design(strata, epsilon=1, total=total).sample_sizes.tolist() for total in totals]
+    assert [row["sample_sizes"] for row in rows] == alone
 
 
 def test_sweep_is_the_same_as_single_designs():

@@ -252,3 +252,20 @@ def test_schools():
     for more, error in (({"device_epsilon": 5, "mechanism": "staircase"}, "0.0032"), ({}, "0.0023")):
         plan = dps.design(strata, epsilon=0.1, at_most=10**6, release="mean", **more)
         assert f"{plan.standard_error:.4f}" == error
+
+
+@pytest.mark.parametrize(
+    "goal", [{"total": 200}, {"at_most": 300}, {"budget": 500}, {"target_se": 0.03}], ids=str
+)
+def test_designs_with_costs_and_response_rates_are_loaded_again(goal, tmp_path):
+    strata = dps.Strata([7000, 8000], [0.3, 0.2], costs=[2.0, 2.0], response_rates=[0.5, 0.6])
+    plan = dps.design(strata, epsilon=1, release="mean", **goal)
+    path = tmp_path / "design.json"
+    plan.save(path)
+    assert dps.load_design(path) == plan
+    if plan.outcome is not None and plan.outcome.cost is not None:
+        document = json.loads(path.read_text())
+        document["outcome"]["cost"] += 1
+        path.write_text(json.dumps(document))
+        with pytest.raises(dps.InputError, match="contradicts itself at outcome"):
+            dps.load_design(path)

@@ -8,7 +8,7 @@ from dpstrata.fielding.results.form_figures import count_rows
 from dpstrata.fielding.results.forms import estimate_questions
 from dpstrata.fielding.results.microdata import Moments, estimate_from_moments, estimate_shares
 from dpstrata.fielding.results.sums import estimate_from_means
-from dpstrata.present.report.causes import error_by_cause
+from dpstrata.present.report.results import error_by_cause
 from report_reader import Reader
 
 N = np.array([700, 900])
@@ -87,12 +87,13 @@ def test_questions_on_forms():
         assert sum(about.causes) == pytest.approx(factor * np.square(errors).sum())
 
 
-def test_an_objective_without_a_standard_error_has_none_planned():
+def test_another_objective_has_the_planned_error_of_what_is_estimated():
     plan = dps.design(STRATA, epsilon=1, total=60, objective="trace", mechanism="laplace")
     m = plan.sample_sizes
     result = estimate_from_moments(plan, Moments(m, np.array([0.4, 0.2]), np.array([400.0, 300.0])))
     planned, estimated = Reader(error_by_cause(plan, result)).table("Standard errors")
-    assert (planned["standard error"] == "") == (plan.standard_error is None)
+    assert plan.standard_error is None
+    assert float(planned["standard error"]) == pytest.approx(plan.questions[0].standard_error, rel=0.05)
     assert float(estimated["standard error"]) > 0
 
 

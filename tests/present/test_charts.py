@@ -3,8 +3,7 @@ import json
 import pytest
 
 import dpstrata as dps
-from dpstrata.present.charts.chart import Chart
-from dpstrata.present.charts.parts import lines
+from dpstrata.present.charts.chart import Chart, lines
 from dpstrata.present.charts.plot import noise_chart
 
 

@@ -12,7 +12,8 @@ import pytest
 
 import dpstrata as dps
 from commands import run
-from dpstrata.present.report.tables import noise_in_words, options_table
+from dpstrata.present.report.tables import options_table
+from dpstrata.present.report.words import noise_in_words
 from dpstrata.words.proofs import proof_in_words
 from report_reader import Reader, require_closed
 
@@ -117,10 +118,10 @@ def test_the_allocation_is_that_of_the_design(made):
 
 def test_the_noise_is_that_of_the_design(made):
     plan, _, reader = made
-    rows = reader.table("Budgets, rounded upwards")
+    *rows, _ = reader.table(plan.strata.counted(plan.total))
     name = next(name for name in rows[0] if name.startswith("noise sd"))
     assert [float(row[name]) for row in rows] == pytest.approx(plan.noise_sds.tolist(), rel=1e-3)
-    rates = [float(row["sampling rate"][:-1]) / 100 for row in rows]
+    rates = [float(row["rate"][:-1]) / 100 for row in rows]
     assert rates == pytest.approx((plan.sample_sizes / plan.strata.sizes).tolist(), abs=6e-6)
     if plan.inputs.promise.amplified:
         shown = np.array([float(row[plan.inputs.release_form.budget_of]) for row in rows])

@@ -3,7 +3,7 @@
 import pytest
 
 import dpstrata as dps
-from dpstrata.present.charts.questions import questions_chart
+from dpstrata.present.charts.plan import questions_chart
 from questionnaires import QUESTIONS, small_plan
 
 
@@ -70,7 +70,10 @@ def test_fifty_questions_have_a_line_each():
     assert all(f">question {i} (form {i // 5 + 1})<" in svg for i in range(50))
 
 
-def test_a_single_question_has_no_such_chart():
+def test_a_single_question_has_one_line():
     plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
-    with pytest.raises(dps.InputError, match="requires the design of a questionnaire"):
-        questions_chart(plan)
+    (layer,) = [layer for layer in questions_chart(plan).spec["layer"] if layer["mark"]["type"] == "point"]
+    rows = layer["data"]["values"]
+    assert {row["question"] for row in rows} == {"answer"}
+    own = next(row["value"] for row in rows if row["precision"] == "this design")
+    assert own == pytest.approx(100 * plan.standard_error)

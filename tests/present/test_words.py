@@ -5,14 +5,13 @@ from statistics import NormalDist
 import pytest
 
 import dpstrata as dps
-from dpstrata.present.report.cautions import cautions
 from dpstrata.present.report.tables import beliefs_table
 from dpstrata.present.report.words import (
+    cautions,
     goal_in_words,
     headline,
     neighbours_in_words,
     odds_in_words,
-    three_digits,
 )
 from dpstrata.privacy.promises.epsilon import beliefs
 from dpstrata.survey.inputs import Inputs
@@ -146,21 +145,6 @@ def test_the_promise_of_two_waves_is_of_both():
     assert (
         "with what was spent on the standard deviations, changes the odds by a factor of at most 2.72" in told
     )
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (588.2, "588"),
-        (5741.0, "5,740"),
-        (0.01956, "0.0196"),
-        (0.99951, "1.00"),
-        (1234567.0, "1,230,000"),
-        (0, "0"),
-    ],
-)
-def test_figures_are_written_as_people_write_them(value, shown):
-    assert three_digits(value) == shown
 
 
 def test_cautions():

@@ -16,7 +16,8 @@ from dpstrata.allocation.variances import stratum_variances
 from dpstrata.errors import Sentence
 from dpstrata.fielding.estimate import READERS
 from dpstrata.fielding.releases import FIELDINGS
-from dpstrata.present.report.tables import noise_in_words, noise_table, options_table
+from dpstrata.present.report.tables import options_table
+from dpstrata.present.report.words import noise_in_words
 from dpstrata.survey import releases
 from dpstrata.survey.releases import OPTION, RELEASES, ReleaseName, kind_of
 from dpstrata.survey.releases.base import Release
@@ -226,7 +227,7 @@ def test_a_design_says_what_is_released(name, device, promise, tmp_path):
     assert tuple(privacy["sentences"][1:]) == said
     assert all(words in privacy["in_words"] for words in said)
     assert ("who noises", release.who_noises) in options_table(plan).rows
-    assert f"noise sd of {release.noise_sd_of}" in noise_table(plan).header
+    assert f"noise sd is that of {release.noise_sd_of}." in noise_in_words(plan)
     assert release.noise_goes_to in noise_in_words(plan)
     assert f"noise{release.in_title}\n" in str(plan)
     for words in (*said, *release.cautions(plan.local_epsilons)):

@@ -58,10 +58,10 @@ def test_an_unknown_address_shows_nothing(client, token):
     assert "error" in reply.json()
 
 
-def test_a_single_question_has_no_preview(client, four):
+def test_what_devices_cannot_do_has_no_preview(client, four):
     reply = client.post("/api/preview", json=four)
     assert reply.status_code == 422
-    assert reply.json()["error"]["message"] == ("a preview requires a questionnaire, got a single question.")
+    assert "answers that are kept or replaced on devices" in reply.json()["error"]["message"]
 
 
 def kept(limits):

@@ -52,9 +52,21 @@ def test_a_questionnaire_is_designed_as_the_library_does():
     assert answer["charts"]["allocation"]["title"]["text"] == "How precise every question becomes"
 
 
-def test_a_single_question_has_no_forms(four):
+def test_a_single_question_is_on_one_form_without_rows(four):
     answer = json.loads(work("design", {}, json.dumps(four).encode()).content)
-    assert answer["forms"] == answer["questions"] == []
+    (form,), (question,) = answer["forms"], answer["questions"]
+    assert (form["questions"], form["rows"], form["total"]) == ([question["question"]], 0, answer["total"])
+    assert question["standard_error"] == pytest.approx(answer["standard_error"])
+
+
+def test_a_table_of_one_question_is_designed_like_any_single_question(four):
+    """With any noise that fits it, and not on a form as a row of one."""
+    table = {"name": ["income"], "kind": ["number"], "lower": ["0"], "upper": ["100"]}
+    answer = json.loads(work("design", {}, json.dumps({**four, "questionnaire": table}).encode()).content)
+    asked_alone = {**four, "options": {**four["options"], "questions": [0, 100]}}
+    alone = json.loads(work("design", {}, json.dumps(asked_alone).encode()).content)
+    assert answer["mechanism"] == alone["mechanism"]
+    assert answer["forms"][0]["rows"] == 0
 
 
 @pytest.mark.slow
@@ -85,8 +97,7 @@ def test_whom_a_questionnaire_protects_against_is_told(options, against):
         assert answer["choices"][name]["total"] == plan.total == 1000
         assert answer["choices"][name]["standard_error"] == pytest.approx(plan.standard_error, rel=1e-12)
     assert answer["reasons"] == {
-        "public": "a questionnaire is always randomised on respondents' devices, so the office never sees raw "
-        "answers."
+        "public": "answers on forms are always randomised on devices, so the office never sees raw answers."
     }
     assert answer["consent"]["title"]
 

@@ -5,8 +5,15 @@ import re
 import pytest
 
 import dpstrata as dps
-from dpstrata.words.choice import in_words, other_releases_in_words
-from dpstrata.words.designs import as_text, outcome_sentences, promise_in_full, promise_in_short, sentences
+from dpstrata.words.designs import (
+    as_text,
+    choice_in_words,
+    other_releases_in_words,
+    outcome_sentences,
+    promise_in_full,
+    promise_in_short,
+    sentences,
+)
 from dpstrata.words.released import release_notes
 
 STRATA = dps.Strata([900, 2000, 400], [0.3, 0.2, 0.4], ["a", "b", "c"], extra={"region": ["N", "N", "S"]})
@@ -40,7 +47,7 @@ def doubled(text):
 def test_no_word_is_doubled(options):
     plan = dps.design(STRATA, **(PROMISED | options))
     said = [*sentences(plan), *outcome_sentences(plan), *promise_in_full(plan), promise_in_short(plan)]
-    said += [in_words(plan) or "", *other_releases_in_words(plan)]
+    said += [choice_in_words(plan) or "", *other_releases_in_words(plan)]
     said += [*other_releases_in_words(plan, released=True), *release_notes(None, 3)]
     for sentence in (*said, *as_text(plan).split("\n")):
         assert not doubled(sentence), sentence

@@ -3,7 +3,7 @@
 import pytest
 
 import dpstrata as dps
-from dpstrata.words.strata import no_such_stratum, population_table
+from dpstrata.words.survey import no_such_stratum, population_table
 
 
 def test_strata_show_the_columns_that_they_have():

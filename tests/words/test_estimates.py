@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.words.estimates import FEW, FLOORED, estimates_table, results_in_words
+from dpstrata.words.results import FEW, FLOORED, estimates_table, results_in_words
 from questionnaires import estimated_tables, small_plan
 
 

@@ -8,9 +8,9 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.fielding.releases import SumsFielding
-from dpstrata.present.report.questionnaire import forms
-from dpstrata.words.designs import comparison_table, result_in_words, tables
-from dpstrata.words.forms import forms_table, precision_table, sizes_by_form
+from dpstrata.present.report.words import row_in_words
+from dpstrata.words.design_tables import comparison_table, forms_table, precision_table, strata_table, tables
+from dpstrata.words.designs import result_in_words
 from questionnaires import QUESTIONS, small_plan, strata
 
 
@@ -39,8 +39,8 @@ def test_the_result_comes_first_beside_no_privacy_and_a_split_budget(plan):
     first = repr(plan).splitlines()[0]
     assert first.startswith(
         f"600 interviews on 2 forms give a typical standard error of {typical('standard_error')} of a "
-        f"question's range. It would be {typical('standard_error_without_privacy')} without privacy, and "
-        f"{typical('if_split')} if the budget were split over the questions. Privacy accounts for "
+        f"question's range. Without privacy it would be {typical('standard_error_without_privacy')}, and "
+        f"{typical('if_split')} if the budget were split over the questions; privacy accounts for "
     )
     assert plan._repr_html_().startswith(f"<div><p>{escape(first)}</p><table>")
     assert repr(plan).count(first) == 1
@@ -80,9 +80,7 @@ def test_targets_and_whether_they_are_met_have_columns_of_their_own():
     assert column(table, "form") == ["1", "all"]
     assert "root of half" not in table.note
     said = result_in_words(plan)
-    assert said.startswith(
-        f"{plan.total} interviews on 1 form meet the target and give a typical standard error"
-    )
+    assert said.startswith(f"{plan.total} interviews meet the target and give a typical standard error")
 
 
 def test_forms_say_who_is_asked_what_and_how_often_a_row_is_replaced(plan):
@@ -107,7 +105,7 @@ def test_published_rows_are_replaced_by_stratum(rows):
 
 
 def test_strata_show_people_per_form_and_nothing_that_means_nothing(plan):
-    table = sizes_by_form(plan)
+    table = strata_table(plan)
     assert table.header == ("stratum", "size", "sample size", "rate", "form 1", "form 2", "epsilon of a form")
     for row, size in zip(table.rows, plan.sample_sizes, strict=False):
         assert int(row[4]) + int(row[5]) == size
@@ -119,7 +117,7 @@ def test_strata_show_people_per_form_and_nothing_that_means_nothing(plan):
 def test_many_forms_are_summed_up_by_stratum():
     questions = dps.Questionnaire([dps.Question(f"q{i}", "scale", lower=0, upper=9) for i in range(7)])
     plan = small_plan(questions=questions, forms=[[f"q{i}"] for i in range(7)], epsilon=2.0)
-    table = sizes_by_form(plan)
+    table = strata_table(plan)
     people = [int(form.sample_sizes[2]) for form in plan.forms]
     shown = f"{min(people)}" if min(people) == max(people) else f"{min(people)} to {max(people)}"
     assert column(table, "people per form")[2] == shown
@@ -199,7 +197,7 @@ def test_a_share_that_reaches_nobody_is_too_imprecise():
     assert uses.expected == pytest.approx(0.02)
     assert 0.02 < uses.margin < 0.25
     said = result_in_words(plan)
-    assert f"1 of 2 questions: 'uses' (2% could not be told from 0% or {2 + 100 * uses.margin:.2g}%)." in said
+    assert f"1 of 2 questions: 'uses' (2% could not be told from 0% or {2 + 100 * uses.margin:.0f}%)." in said
     assert drinks.expected == pytest.approx(0.5)
 
 
@@ -218,7 +216,7 @@ def test_the_office_is_said_to_add_noise_where_it_does(device_epsilon, noised):
     plan = small_plan(device_epsilon=device_epsilon)
     drawn = SumsFielding().draw_office_noise(plan, plan.sample_sizes)
     assert any(drawn.values()) is noised
-    assert ("tables noised by the office" in sizes_by_form(plan).title) is noised
-    assert ("no further noise in the tables" in sizes_by_form(plan).title) is not noised
-    assert ("publishes the tables below with noise of its own" in forms(plan)) is noised
-    assert ("publishes the tables below without further noise" in forms(plan)) is not noised
+    assert ("tables noised by the office" in strata_table(plan).title) is noised
+    assert ("no further noise in the tables" in strata_table(plan).title) is not noised
+    assert ("publishes the tables below with noise of its own" in row_in_words(plan)) is noised
+    assert ("publishes the tables below without further noise" in row_in_words(plan)) is not noised

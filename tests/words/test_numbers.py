@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpstrata.words.numbers import at_error, figure, money
+from dpstrata.words.numbers import at_error, figure, money, three_digits
 
 MODERATE = st.floats(1e-4, 1e14)
 
@@ -70,3 +70,18 @@ def test_an_estimate_is_off_by_little_of_its_error(value, error):
 )
 def test_estimates_have_the_decimals_of_their_error(values, error, shown):
     assert at_error(values, error) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (588.2, "588"),
+        (5741.0, "5,740"),
+        (0.01956, "0.0196"),
+        (0.99951, "1.00"),
+        (1234567.0, "1,230,000"),
+        (0, "0"),
+    ],
+)
+def test_three_digits_are_written_as_people_write_them(value, shown):
+    assert three_digits(value) == shown

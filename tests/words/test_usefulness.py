@@ -5,7 +5,7 @@ import pytest
 import dpstrata as dps
 from dpstrata.present.report.words import headline
 from dpstrata.words.designs import sentences
-from dpstrata.words.usefulness import alarm
+from dpstrata.words.precision import alarm
 
 STAFF = dps.Strata([420, 310, 260, 180, 150, 120])
 

@@ -39,7 +39,7 @@ export function Questionnaire({ plan, result, cells, sought, notice, onChange, o
   return html`<section class="questionnaire card" aria-labelledby="questionnaire-heading" onDrop=${drop}>
     <div class="section-head">
       <div><h2 id="questionnaire-heading">Questionnaire</h2>
-        <p class="soft">${questions ? "Every person gets one form; devices randomise its answers together. The first chart shows every question." : "This plan is for a single question. Add questions, or open or drop an XLSForm or a table of questions here."}</p></div>
+        <p class="soft">${questions ? (questions.rows.length > 1 ? "Every person gets one form; devices randomise its answers together. The first chart shows every question." : "Everyone in the sample is asked this question.") : "This plan is for a single question. Add questions, or open or drop an XLSForm or a table of questions here."}</p></div>
       <div class="buttons">
         <button type="button" onClick=${add}>Add a question</button>
         <${FileButton} label="Open a questionnaire" accept=".xlsx,.xls,.ods,.csv,.tsv,.parquet" onFile=${open} />
@@ -49,7 +49,7 @@ export function Questionnaire({ plan, result, cells, sought, notice, onChange, o
     </div>
     ${notice}
     ${questions && html`<${Table} questions=${questions} wrong=${cells.map((cell) => ({ ...cell, message: inWords(cell.message) }))} onPut=${put} />`}
-    ${questions && result?.forms.length > 0 && html`<${Results} result=${result} />`}
+    ${questions && result && html`<${Results} result=${result} />`}
   </section>`;
 }
 
@@ -121,10 +121,10 @@ function Cell({ row, name, text, kind, error, onText }) {
 
 function Results({ result }) {
   return html`<div class="results">
-    <div><h3>Forms</h3><div class="scroll" tabindex="0" role="region" aria-label="Forms"><table>
+    ${result.forms.some((form) => form.rows) && html`<div><h3>Forms</h3><div class="scroll" tabindex="0" role="region" aria-label="Forms"><table>
       <thead><tr><th scope="col">Form</th><th scope="col">Questions</th><th scope="col" class="number">People</th><th scope="col" class="number">Rows replaced</th></tr></thead>
       <tbody>${result.forms.map((form, i) => html`<tr><th scope="row">${i + 1}</th><td>${form.questions.join(", ")}</td><td class="number">${count(form.total)}</td><td class="number">${percent(form.replaced)}</td></tr>`)}</tbody>
-    </table></div></div>
+    </table></div></div>`}
     <div><h3>Precision of every question</h3><div class="scroll" tabindex="0" role="region" aria-label="Precision of every question"><table>
       <thead><tr><th scope="col">Question</th><th scope="col" class="number">Standard error</th><th scope="col" class="number">Margin</th><th scope="col" class="number">Without privacy</th></tr></thead>
       <tbody>${result.questions.map((each) => html`<tr><th scope="row">${each.question}</th><td class="number">${significant(each.standard_error, 3)}</td><td class="number">±${significant(each.margin, 3)}</td><td class="number">${significant(each.standard_error_without_privacy, 3)}</td></tr>`)}</tbody>

@@ -149,6 +149,8 @@ def find_partitions(strata: Strata, inputs: Inputs) -> tuple[Partition, ...]:
 
 def _known_means(strata: Strata, inputs: Inputs) -> FloatArray | None:
     """Return the mean expected in every stratum, which coefficients of variation of domains need."""
+    if not inputs.targets:
+        return None
     required = any(isinstance(target, CV) for _, _, target in each_target(inputs.domains))
     try:
         means = strata.expected_means(inputs.question)

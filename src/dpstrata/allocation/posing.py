@@ -102,7 +102,7 @@ def _coefficients(strata: Strata, sds: FloatArray, objective: Objective) -> Floa
     raise InputError.must("objective", f"be one of {', '.join(OPTIONS['objective'].choices)}", objective)
 
 
-def pose(inputs: Inputs, strata: Strata, total: int | None = None) -> Problem:
+def pose(inputs: Inputs, strata: Strata, total: int | None = None, *, like: Problem | None = None) -> Problem:
     """State the optimisation problem that inputs pose for ``strata``.
 
     Parameters
@@ -113,9 +113,11 @@ def pose(inputs: Inputs, strata: Strata, total: int | None = None) -> Problem:
         The population.
     total : int, optional
         Where the inputs do not fix it; by default the least that the limits allow.
+    like : Problem, optional
+        What another goal of the same survey posed: only limits and total differ.
     """
-    forms = forms_in(inputs, strata)
-    terms = terms_of(inputs, strata, forms)
+    forms = forms_in(inputs, strata) if like is None else like.forms
+    terms = terms_of(inputs, strata, forms) if like is None else like.terms
     lower, upper = size_limits(inputs, strata)
     if total is None:
         total = int(lower.sum()) if inputs.total is None else inputs.total
@@ -133,7 +135,8 @@ def pose(inputs: Inputs, strata: Strata, total: int | None = None) -> Problem:
             f"({int(upper.sum()):,}), got {option('total', total, ',')}.{advice}",
             nearest=int(upper.sum()),
         )
-    return Problem(forms, terms, lower, upper, total, figures_in(inputs, strata, terms))
+    families = figures_in(inputs, strata, terms) if like is None else like.families
+    return Problem(forms, terms, lower, upper, total, families)
 
 
 def _to_ask_everyone(inputs: Inputs, strata: Strata, total: int) -> str:

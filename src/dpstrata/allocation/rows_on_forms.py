@@ -27,6 +27,7 @@ from dpstrata.allocation.response import WHOLE, expected_inverse, fewest_for_two
 from dpstrata.allocation.terms import Terms
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.privacy.amplification import joint_losses, office_budgets
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import point, s
@@ -130,7 +131,7 @@ class RowsOnForms(FormTerms):
         tables = [table_noise(questionnaire, forms[t], j, levels) for j, t, levels in entries]
         return cls(
             chosen=forms,
-            fitted=get_mechanism(inputs.mechanism, inputs.space),
+            fitted=get_mechanism(inputs.mechanism, AnswerSpace(0, 1, 1)),
             importances=importances(questionnaire),
             ranges=np.array([question.range for question in questionnaire]),
             spreads=spreads.variances,

@@ -32,8 +32,8 @@ def design_command(
 ) -> None:
     """Allocate a sample to strata: the exact optimum, with a proof."""
     from dpstrata.cli.screen import print_design
-    from dpstrata.designs.saving import to_json
-    from dpstrata.words.designs import tables
+    from dpstrata.designs.document import to_json
+    from dpstrata.words.design_tables import tables
 
     plan = _design(strata, options, out, plot)
     if json:
@@ -61,7 +61,7 @@ def compare_command(
     from json import dumps
 
     from dpstrata.cli.screen import print_table
-    from dpstrata.words.designs import comparison_table
+    from dpstrata.words.design_tables import comparison_table
 
     plan = _design(strata, options, out, plot)
     if json:

@@ -18,8 +18,8 @@ def report_command(
     """Write a design as a report to sign: one HTML file, or PDF."""
     from dpstrata.files.writing import require_apart
     from dpstrata.planning.load import load_design
-    from dpstrata.present.report.page import TITLE
-    from dpstrata.present.report.report import check_report_path, write_report
+    from dpstrata.present.report.markup import check_report_path
+    from dpstrata.present.report.page import TITLE, write_report
 
     check_report_path(out)
     require_apart(design, out)

@@ -38,7 +38,7 @@ def solve_epsilon_command(
     from dpstrata.cli.screen import print_paragraph, print_table
     from dpstrata.files.writing import require_apart
     from dpstrata.planning.solve_epsilon import solve_epsilon
-    from dpstrata.words.choosing import budget_sentences, budget_table
+    from dpstrata.words.what_if import budget_sentences, budget_table
 
     require_apart(strata, out)
     survey, given = read_survey(strata, options)

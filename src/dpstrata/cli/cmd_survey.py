@@ -90,8 +90,7 @@ def frame_command(
 ) -> None:
     """Count the strata of a frame and write them as a strata file."""
     from dpstrata.fielding.frames import frame_strata, open_frame
-    from dpstrata.files.overwriting import write_unless_edited
-    from dpstrata.files.writing import require_apart, require_table_path
+    from dpstrata.files.writing import require_apart, require_table_path, write_unless_edited
 
     source: Literal["public", "prior"] | None = None if sd_source is None else sd_source.value
     everyone = open_frame(frame, id=id, stratum=stratum, table=table, sheet=sheet, engine=engine.value)
@@ -176,7 +175,7 @@ def estimate_command(
     ratio: Annotated[
         list[str] | None,
         typer.Option(
-            help="With a questionnaire, estimate a ratio of this figure, written question=answer, to that of "
+            help="Estimate a ratio of this figure, written question=answer, to that of "
             "--over; several answers are separated by |. Repeat both options for more."
         ),
     ] = None,
@@ -193,7 +192,7 @@ def estimate_command(
     from dpstrata.fielding.estimate import estimate_from
     from dpstrata.files.writing import require_apart
     from dpstrata.present.charts.chart import check_chart_path
-    from dpstrata.present.report.labels import require_language
+    from dpstrata.present.report.results import require_language
     from dpstrata.survey.classes import refuse_late
 
     refuse_late(classes=classes or None, weights=weights)
@@ -239,7 +238,7 @@ def _warn_unlisted(wave: _Wave) -> None:
 def _show(result: Results, ratios: list[Results], files: _Files, *, json: bool) -> None:
     """Write and show the estimates, and ratios of them."""
     from dpstrata.cli.screen import print_paragraph, print_table
-    from dpstrata.files.overwriting import write_result
+    from dpstrata.files.writing import write_result
     from dpstrata.present.charts.plot import plot as chart_of
 
     out, covariance, plot = files
@@ -262,7 +261,7 @@ def require_report_path(path: Path, *, here: bool = True) -> None:
     """Refuse at once a report that could not be written later."""
     from dpstrata.errors import InputError, option
     from dpstrata.files.writing import require_room
-    from dpstrata.present.report.report import check_report_path
+    from dpstrata.present.report.markup import check_report_path
 
     check_report_path(path)
     require_room(path, 0)
@@ -279,8 +278,7 @@ def _report(
     language: str | None,
 ) -> None:
     """Write the report of results, given each wave, the last one first."""
-    from dpstrata.present.report.report import write_results
-    from dpstrata.present.report.results import find_published
+    from dpstrata.present.report.results import find_published, write_results
 
     found = [find_published(wave.plan, wave.noised, wave.design) for wave in waves]
     of_pilot = found[1] if len(found) > 1 else None

@@ -106,7 +106,7 @@ def better_mechanism(plan: Design) -> tuple[str, float] | None:
     (title, variance) or None
         ``None`` where no other valid mechanism is better.
     """
-    if not plan.inputs.promise.amplified or plan.inputs.rows:
+    if not plan.inputs.promise.amplified or plan.inputs.rows:  # which are randomised in one way
         return None
     asked = replace(plan.inputs, mechanism=BEST, delta=0.0)  # whoever keeps epsilon keeps it with a delta too
     budgets = plan.local_epsilons
@@ -127,7 +127,7 @@ def better_releases(plan: Design) -> list[tuple[Release, str, float]]:
     list of (release, title, variance)
         With the mechanism's title; empty where no other release is better.
     """
-    if plan.waves is not None or plan.inputs.rows:  # pilots learn from single answers
+    if plan.waves is not None:  # pilots learn from single answers
         return []
     found = []
     for inputs in (inputs for kind in map(kind_of, RELEASES) for inputs in kind.alternatives(plan)):

@@ -52,12 +52,10 @@ def consent_figures(plan: Design, noised_at: str | None, form: int | None) -> Co
     if device_epsilon is not None:  # what is made of reports tells no more than they do
         spent -= max(plan.inputs.promise.central_epsilon - device_epsilon, 0.0)
     # the office leaves its noise out where that of devices is enough
-    left_out = (
-        release.credits_devices and device_epsilon is not None and bool((budgets >= device_epsilon).any())
-    )
+    left_out = device_epsilon is not None and bool(np.isinf(plan.problem.forms.office_budgets(budgets)).any())
     return ConsentFigures(
         published=release.told,
-        unit="rows" if plan.inputs.rows else "answers",
+        unit="rows" if len(plan.inputs.questions) > 1 else "answers",
         raw=place != "device",
         changed=changed,
         amount=amount,
@@ -101,8 +99,9 @@ def asks_everyone(plan: Design) -> bool:
 
 
 def _counts_complete(plan: Design, form: int | None) -> bool:
-    """Whether a row counts only if it is complete: some question of the form may not be left blank."""
-    return any(not each.blank for each in _asked(plan, form))
+    """Whether a row counts only if it is complete: some question of several may not be left blank."""
+    asked = _asked(plan, form)
+    return len(plan.inputs.questions) > 1 and any(not each.blank for each in asked)
 
 
 def _asked(plan: Design, form: int | None) -> list[Question]:

@@ -23,7 +23,7 @@ from dpstrata.survey.classes import BETWEEN
 from dpstrata.survey.questionnaires.question import Question
 from dpstrata.survey.strata import Strata
 from dpstrata.words.numbers import has_two_readings, read_number
-from dpstrata.words.strata import no_such_stratum
+from dpstrata.words.survey import no_such_stratum
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame

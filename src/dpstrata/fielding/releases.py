@@ -21,7 +21,7 @@ from dpstrata.fielding.randomizers.noise import scale_of_reports, sum_of_steps
 from dpstrata.fielding.releasing import Batch, Publication, Released
 from dpstrata.fielding.sample import ReportKey
 from dpstrata.numerics.arrays import IntArray
-from dpstrata.words.choice import other_releases_in_words
+from dpstrata.words.designs import other_releases_in_words
 from dpstrata.words.released import raw_rows_in_words
 
 

@@ -15,8 +15,7 @@ import numpy as np
 import dpstrata as dps
 from dpstrata.allocation.comparison import OWN
 from dpstrata.allocation.solvers.solve import Method
-from dpstrata.present.charts.chart import Chart
-from dpstrata.present.charts.parts import lines
+from dpstrata.present.charts.chart import Chart, lines
 
 Row = dict[str, Any]
 Advance = Callable[[str], None]

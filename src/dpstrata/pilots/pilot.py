@@ -25,8 +25,7 @@ from dpstrata.fielding.results.microdata import estimate_means
 from dpstrata.fielding.results.results import Results, Wave
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.pilots.spreads import noised_moments, pilot_spreads
-from dpstrata.planning.best import design_as_asked
-from dpstrata.planning.design import read_survey
+from dpstrata.planning.design import design_as_asked, read_survey
 from dpstrata.planning.goal_search import warn_beyond_the_best, warn_of_empty_strata
 from dpstrata.privacy.promises import OTHER_THAN_EPSILON
 from dpstrata.survey.goals import GOAL_OPTIONS
@@ -180,18 +179,12 @@ def design_with(first: Design, spreads: FloatArray) -> Design:
     """Design the main wave with standard deviations that the first wave gave."""
     waves, told = first.waves, first.strata
     assert waves is not None
-    learned = Strata(
-        sizes=told.sizes,
+    learned = told.replaced(
         sds=spreads,
-        names=told.names,
-        coefficients=told.coefficients,
-        costs=told.costs,
-        mins=told.mins,
-        maxs=told.maxs,
-        response_rates=told.response_rates,
+        sds_are_shares=False,
+        proportions=None,
         sd_sources="private_pilot",
         sd_epsilons=np.full(len(told), first.inputs.promise.central_epsilon),
-        extra=told.extra,
     )
     plan = design_as_asked(learned, _second_inputs(first), warn=False)
     return replace(plan, waves=replace(waves, pilot_digest=first.digest))

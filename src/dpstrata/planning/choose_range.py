@@ -32,9 +32,9 @@ from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms import MECHANISMS, get_mechanism
 from dpstrata.survey.options import LARGEST_TOTAL, as_number
 from dpstrata.survey.priors import Distribution, read_prior, values_prior
-from dpstrata.words.choosing import range_sentences, range_table
 from dpstrata.words.numbers import read_number
 from dpstrata.words.tables import shown_as_html, shown_as_text
+from dpstrata.words.what_if import range_sentences, range_table
 
 Aim = Literal["trusted", "least_error"]
 AIMS: tuple[Aim, ...] = ("trusted", "least_error")
@@ -327,10 +327,12 @@ def _planned(
     doubled = [name for name, value in given.items() if value not in (None, _BEST)]
     if doubled:
         raise InputError(f"{option(doubled[0])} follows from {option('plan')} and cannot be given too.")
-    if plan.inputs.rows or not plan.inputs.space.numbers or plan.standard_error is None:
+    first, *others = plan.inputs.questions
+    if others or not first.space.numbers or plan.standard_error is None:
         raise InputError(f"{option('plan')} must estimate the population mean of one number.")
     answers = plan.total if plan.expected_answers is None else max(round(plan.expected_answers), 1)
-    noise = answers * plan.variance_parts.privacy / plan.inputs.space.range**2
+    unit = float(plan.problem.forms.ranges[0])  # of its variances
+    noise = answers * plan.variance_parts.privacy * (unit / first.range) ** 2
     return answers, plan.mechanism.name, noise
 
 

@@ -9,12 +9,13 @@ from typing import Any
 from dpstrata.designs.choice import BEST
 from dpstrata.designs.record import Design
 from dpstrata.errors import InfeasibleError, InputError, NotAvailableError, option
-from dpstrata.planning.best import design_as_asked
+from dpstrata.planning.design import design_as_asked
+from dpstrata.survey.forms import AUTO
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.releases import OPTION, kind_of
 from dpstrata.survey.releases.sums import device_budget
-from dpstrata.words.releases import release_table
 from dpstrata.words.tables import shown_as_html, shown_as_text
+from dpstrata.words.what_if import release_table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,15 +130,14 @@ def compare_releases(plan: Design, *, device_epsilon: float | None = None) -> Re
             asked += _added_up(plan, device_epsilon)
     elif device_epsilon is not None:
         raise InputError(f"{option('device_epsilon')} supports pure epsilon only.")
-    if not plan.inputs.rows:  # whose rows are always randomised on devices
-        asked += _added_up(plan, None)
+    asked += _added_up(plan, None)
     return ReleaseComparison(tuple(asked))
 
 
 def _added_up(plan: Design, device_epsilon: float | None) -> list[ReleaseOption]:
     """Publish sums, or one number where that supports what is asked."""
     found = []
-    for release in ("sums",) if plan.inputs.rows else ("sums", "mean"):
+    for release in plan.inputs.release_form.added_up(device_epsilon):
         with suppress(NotAvailableError):
             found.append(_with(plan, release, device_epsilon))
     return found
@@ -146,12 +146,12 @@ def _added_up(plan: Design, device_epsilon: float | None) -> list[ReleaseOption]
 def _with(plan: Design, release: str, device_epsilon: float | None) -> ReleaseOption:
     """Pursue the goal of a design with another release."""
     given = {OPTION: release, "device_epsilon": device_epsilon}
-    if plan.inputs.rows:
-        if all(getattr(plan.inputs, name) == value for name, value in given.items()):
-            return ReleaseOption(release, device_epsilon, plan)
-        given |= {"forms": "auto", "mechanism": BEST}  # those that suit the other release
-    inputs: Inputs = replace(plan.inputs, **{**kind_of(release).leaves_out, **given})
-    keep = plan.choice is None and inputs.release_form.misfit(plan.mechanism) is None
+    if all(getattr(plan.inputs, name) == value for name, value in given.items()):
+        return ReleaseOption(release, device_epsilon, plan)
+    # the forms that suit the other release
+    inputs: Inputs = replace(plan.inputs, **{**kind_of(release).leaves_out, **given, "forms": AUTO})
+    alike = inputs.rows == plan.inputs.rows
+    keep = alike and plan.choice is None and inputs.release_form.misfit(plan.mechanism) is None
     try:
         made = design_as_asked(plan.strata, inputs if keep else replace(inputs, mechanism=BEST), warn=False)
     except InfeasibleError:

@@ -15,7 +15,7 @@ from dpstrata.planning.goal_search import design_for
 from dpstrata.privacy.promises import never_amplified
 from dpstrata.survey.goals import GOAL_OPTIONS
 from dpstrata.survey.inputs import Inputs
-from dpstrata.words.designs import TITLES
+from dpstrata.words.design_tables import TITLES
 
 POINTS = 40
 _EPSILONS = (0.05, 10.0)

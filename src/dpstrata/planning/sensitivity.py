@@ -17,8 +17,8 @@ from dpstrata.allocation.variances import stratum_variances, variance_parts
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
-from dpstrata.words.sensitivity import sensitivity_tables
 from dpstrata.words.tables import TextTable, as_plain_text, shown_as_html
+from dpstrata.words.what_if import sensitivity_tables
 
 
 @dataclass(frozen=True, slots=True)

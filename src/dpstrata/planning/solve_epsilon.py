@@ -16,15 +16,14 @@ from typing import Any, Literal
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.designs.record import Design
 from dpstrata.errors import InfeasibleError, InputError, Sentence, option
-from dpstrata.planning.best import design_as_asked
-from dpstrata.planning.design import read_survey
+from dpstrata.planning.design import design_as_asked, read_survey
 from dpstrata.survey.goals import TARGETS, has_targets
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import OPTIONS
 from dpstrata.survey.strata import Strata
-from dpstrata.words.choosing import budget_sentences, budget_table, goal_in_words, missed_in_words
 from dpstrata.words.numbers import counted, figure
 from dpstrata.words.tables import shown_as_html, shown_as_text
+from dpstrata.words.what_if import budget_sentences, budget_table, goal_in_words, missed_in_words
 
 SolveFor = Literal["epsilon", "device_epsilon"]
 SOLVED: tuple[SolveFor, ...] = ("epsilon", "device_epsilon")
@@ -232,7 +231,9 @@ class _Search:
         try:
             plan = design_as_asked(self.strata, replace(self.inputs, **changes), warn=False)
         except InfeasibleError as error:
-            proven = not self.inputs.rows and (error.misses is None or error.misses[1] > 1.0)
+            # forms are searched, and others may do
+            searched = self.inputs.asks_by_question
+            proven = not searched and (error.misses is None or error.misses[1] > 1.0)
             return Tried(value, False, None, error.sentence, proven), None
         if self.at_most is None or plan.total <= self.at_most:
             return Tried(value, True, plan.total, "", True), plan

@@ -11,7 +11,7 @@ from typing import Any
 
 from dpstrata.errors import InputError, option
 from dpstrata.files.cells import text_of
-from dpstrata.words.estimates import REPORTED
+from dpstrata.words.results import REPORTED
 
 BETWEEN = " | "
 """What joins the values of several stratum columns to the name of a stratum."""

@@ -1,4 +1,4 @@
-"""What a design is asked for: a number of people, a limit, a budget or a precision, each with its words."""
+"""What a design is asked for: a number of people, a limit, a budget or a precision, and how it came about."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from dpstrata.survey.targets import CV, KINDS, SE, Margin, PrecisionTarget
 from dpstrata.words.numbers import counted, money, plain_number, told_apart
 
 if TYPE_CHECKING:
-    from dpstrata.designs.outcome import Outcome
     from dpstrata.designs.record import Design
     from dpstrata.survey.inputs import Inputs
+
 
 _LISTED_DOMAINS = 5
 
@@ -147,6 +147,43 @@ class Targets:
 
 
 # --- the goals --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the total of a design came about, where it was not simply given.
+
+    Attributes
+    ----------
+    best_total : int
+        The number of interviews with the least variance at all; more of them hurt.
+    best_variance : float
+        The variance there.
+    limit : int or None
+        ``at_most`` of the request.
+    variance_at_limit : float or None
+        The variance with all of them.
+    target_variance : float or None
+        The variance to reach.
+    variance_with_one_fewer : float or None
+        What one interview less would have given; more than the target.
+    budget : float or None
+        The most that all invitations might cost.
+    cost : float or None
+        What they cost.
+    least_cost : bool
+        Whether the target was to be reached at the least cost, not with the fewest interviews.
+    """
+
+    best_total: int
+    best_variance: float
+    limit: int | None = None
+    variance_at_limit: float | None = None
+    target_variance: float | None = None
+    variance_with_one_fewer: float | None = None
+    budget: float | None = None
+    cost: float | None = None
+    least_cost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,7 +425,7 @@ def targets_of(inputs: Inputs) -> Targets:
         domains=inputs.domains or {},
         confidence=inputs.confidence,
         expected_mean=inputs.expected_mean,
-        of=inputs.question.of_kind.estimated,
+        of=inputs.questions[0].of_kind.estimated,
     )
 
 
@@ -444,7 +481,19 @@ def check_goal(inputs: Inputs) -> None:
         If none or several are asked for, or other options do not go with it.
     """
     asked = [name for name in GOAL_OPTIONS if getattr(inputs, name) is not None]
-    if inputs.rows and _check_targets_of_questions(inputs, asked):
+    if inputs.rows and has_targets(inputs.domains):
+        raise InputError(
+            f"{option('domains')} with targets cannot be used with several questions; give targets "
+            "to questions.",
+            argument="domains",
+        )
+    if inputs.asks_by_question:
+        if asked:
+            raise InputError(
+                f"targets of questions determine how many people are invited, so {option(asked[0])} cannot "
+                "be given too; remove it, or the targets.",
+                argument=asked[0],
+            )
         return
     targets = [name for name in asked if name in TARGETS]
     alone = [name for name in asked if name != "budget"] if targets else asked
@@ -463,31 +512,16 @@ def check_goal(inputs: Inputs) -> None:
         name = targets[0] if targets else "domains"
         got = option("objective", inputs.objective)
         raise InputError(f"{option(name)} requires {option('objective', 'mean')}, got {got}.")
-    _check_expected_mean(inputs)
+    check_expected_mean(inputs)
 
 
-def _check_targets_of_questions(inputs: Inputs, asked: list[str]) -> bool:
-    """Whether questions have targets, which then determine how many people are invited."""
-    if has_targets(inputs.domains):
-        raise InputError(
-            f"{option('domains')} with targets cannot be used with several questions; give targets "
-            "to questions.",
-            argument="domains",
-        )
-    if not inputs.has_question_targets:
-        return False
-    if asked:
-        raise InputError(
-            f"targets of questions determine how many people are invited, so {option(asked[0])} cannot be "
-            "given too; remove it, or the targets.",
-            argument=asked[0],
-        )
-    return True
-
-
-def _check_expected_mean(inputs: Inputs) -> None:
-    mean, space = inputs.expected_mean, inputs.space
-    if not space.numbers and (has_cv(inputs) or mean is not None):
+def check_expected_mean(inputs: Inputs) -> None:
+    """Require an expected mean beside a relative target alone, and one that such answers can have."""
+    mean = inputs.expected_mean
+    if mean is None and not has_cv(inputs):
+        return
+    space = inputs.space
+    if not space.numbers:
         asked = option("expected_mean") if mean is not None else "a coefficient of variation"
         raise InputError(
             f"{asked} needs answers with a mean, got {space.described}. Ask for a standard error or a "

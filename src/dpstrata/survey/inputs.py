@@ -22,16 +22,13 @@ from dpstrata.survey.goals import (
 )
 from dpstrata.survey.options import Options
 from dpstrata.survey.priors import Distribution, read_prior
-from dpstrata.survey.questionnaires.in_design import Told, are_rows, take_rows, take_targets, told_spreads
 from dpstrata.survey.questionnaires.question import Question
-from dpstrata.survey.questionnaires.spreads import Spreads
+from dpstrata.survey.questionnaires.spreads import Spreads, Told
 from dpstrata.survey.releases import release_of
 from dpstrata.survey.releases.base import Release
 from dpstrata.survey.strata import Strata
-from dpstrata.words.estimates import REPORTED
 from dpstrata.words.numbers import figure
-
-_UNIT = Question("answer", "yes_no", blank=False)
+from dpstrata.words.results import REPORTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +43,11 @@ class Inputs(Options):
 
     Attributes
     ----------
-    rows : bool
-        Whether a person's answers are randomised together, as a row on a form. The only question of a survey
-        is noised by any mechanism that fits it instead, unless its form or its spreads are given, or it has
-        categories whose counts are published.
-    question : Question
-        The only question; for rows, whose questions are all counted in units of their own range, yes or no.
     promise : Promise
         What is promised to everyone.
     release_form : Release
-        What is released, and who sees what.
+        What is released, and who sees what. It knows whether answers are noised one by one or together, as a
+        row on a form.
     targets : Targets
         The precisions to reach, if any.
     goal : Goal
@@ -66,8 +58,6 @@ class Inputs(Options):
     forms: Forms = AUTO
     default_questions: bool = False
 
-    rows: bool = field(init=False, repr=False, compare=False)
-    question: Question = field(init=False, repr=False, compare=False)
     promise: Promise = field(init=False, repr=False, compare=False)
     release_form: Release = field(init=False, repr=False, compare=False)
     targets: Targets = field(init=False, repr=False, compare=False)
@@ -79,14 +69,9 @@ class Inputs(Options):
         if stated is None:
             put(self, "default_questions", True)
         Options.__post_init__(self)
-        put(self, "rows", are_rows(self))
-        put(self, "question", _UNIT if self.rows else self.questions[0])
-        if self.rows:
-            take_rows(self)
-        else:
-            take_targets(self)
-        put(self, "promise", promise_of(self))
         put(self, "release_form", release_of(self))
+        self.release_form.settle(self)
+        put(self, "promise", promise_of(self))
         self.promise.check(mechanism=self.mechanism, delta=self.delta, cap=self.local_epsilon_cap)
         self._check_together()
         self._check_available()
@@ -96,8 +81,19 @@ class Inputs(Options):
         put(self, "goal", goal_of(self))
 
     @property
+    def rows(self) -> bool:
+        """Whether a person's answers are randomised together, as a row on a form."""
+        return self.release_form.of_rows
+
+    @property
+    def question(self) -> Question:
+        """The only question of a survey that has one."""
+        (question,) = self.questions
+        return question
+
+    @property
     def space(self) -> AnswerSpace:
-        """What mechanisms need to know of the answers."""
+        """What mechanisms need to know of the answers to it."""
         return self.question.space
 
     @property
@@ -109,26 +105,6 @@ class Inputs(Options):
     def mean_in_words(self) -> str:
         """What is estimated: the mean, or that of clipped answers."""
         return f"mean of answers {self.clipping}" if self.clip else "mean"
-
-    @property
-    def measure(self) -> str:
-        """What the precision of a design is called."""
-        if self.objective != "mean":
-            return "objective"
-        return "typical standard error" if self.rows else "standard error"
-
-    @property
-    def precision_in_words(self) -> tuple[str, str]:
-        """What the standard error of a design is called, and what it is that of.
-
-        That of categories is the root of half the sum of the variances of their shares, which the standard
-        error of no share exceeds.
-        """
-        if self.rows:
-            return "a typical standard error, in units of a question's range, of", "all questions"
-        if self.space.numbers:
-            return "a standard error of", f"the population {self.mean_in_words}"
-        return "a standard error of at most", self.question.of_kind.estimated
 
     @property
     def clipping(self) -> str:
@@ -158,14 +134,9 @@ class Inputs(Options):
         return normal_quantile(self.confidence)
 
     @property
-    def has_question_targets(self) -> bool:
-        """Whether some question of the questionnaire has a precision to reach."""
-        return self.rows and self.questions.has_targets
-
-    @property
     def asks_by_question(self) -> bool:
-        """Whether these determine how many people are invited."""
-        return self.has_question_targets
+        """Whether targets of questions determine how many people are invited."""
+        return self.questions.has_targets
 
     @property
     def chosen_forms(self) -> tuple[FormPlan, ...]:
@@ -175,7 +146,7 @@ class Inputs(Options):
 
     def spreads_in(self, strata: Strata) -> Spreads:
         """Return what is known of the answers to every question in every stratum."""
-        return told_spreads(strata, self.questions, self.spreads)
+        return Spreads.of_told(strata, self.questions, self.spreads)
 
     def _check_together(self) -> None:
         """Require that options go together; each has been checked by itself."""
@@ -192,8 +163,6 @@ class Inputs(Options):
                 f"{option('clip')} requires {option('questions')} to be a range, such as 0:8000, got {got}."
             )
         self._check_prior()
-        if not self.space.numbers:
-            self._check_categories()
         self.release_form.check(self)
 
     def _check_prior(self) -> None:
@@ -208,14 +177,6 @@ class Inputs(Options):
                 f"{option('questions')} must start at {prior.least:g} or below where {option('prior')} is "
                 f"{prior.text}, got {self.question.answers}.",
                 argument="questions",
-            )
-
-    def _check_categories(self) -> None:
-        """Refuse what is not worked out for categories; their release refuses more."""
-        if not self.promise.any_mechanism:
-            raise NotAvailableError(
-                f"{option('questions')} with categories support pure epsilon only, got a promise of "
-                f"{self.promise.title}."
             )
 
     def _check_available(self) -> None:

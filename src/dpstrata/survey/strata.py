@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,7 +19,7 @@ from dpstrata.survey.options import OPTIONS
 from dpstrata.survey.strata_checks import find_large_spreads, find_mistakes
 from dpstrata.survey.strata_columns import OF_CATEGORY, spread_of_proportions, strata_arguments
 from dpstrata.words.numbers import counted
-from dpstrata.words.strata import population_table
+from dpstrata.words.survey import population_table
 from dpstrata.words.tables import as_plain_text, shown_as_html
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from dpstrata.files.tables import Table
     from dpstrata.survey.questionnaires.question import Question
-    from dpstrata.survey.questionnaires.shorthand import Questions
+    from dpstrata.survey.questionnaires.questionnaire import Questions
 
 EXPECTED = "expected_mean"
 
@@ -163,7 +163,7 @@ class Strata:
             With every mistake of the file, each with its row and column.
         """
         from dpstrata.files.tables import read_table
-        from dpstrata.survey.questionnaires.shorthand import only_question
+        from dpstrata.survey.questionnaires.questionnaire import only_question
 
         table = read_table(Path(path), sheet=sheet)
         return strata_from_table(table, question=only_question(questions))
@@ -187,7 +187,7 @@ class Strata:
         ('a', 'b')
         """
         from dpstrata.files.tables import table_from_frame
-        from dpstrata.survey.questionnaires.shorthand import only_question
+        from dpstrata.survey.questionnaires.questionnaire import only_question
 
         table = table_from_frame(frame)
         return strata_from_table(table, question=only_question(questions))
@@ -253,21 +253,19 @@ class Strata:
             proportions = np.full(len(self), share)
             sds = spread_of_proportions(proportions, self.sizes.astype(float))
             sources, shares = "prior", True
-        return Strata(
-            self.sizes,
-            sds,
-            self._names,
-            self.coefficients,
-            self.costs,
-            self.mins,
-            self.maxs,
-            rates,
+        return self.replaced(
+            sds=sds,
+            response_rates=rates,
             sd_sources=sources,
-            sd_epsilons=self.sd_epsilons,
             sds_are_shares=shares,
             proportions=proportions,
             extra=extra,
         )
+
+    def replaced(self, **changes: Any) -> Strata:
+        """Return the same strata but for some arguments of ``Strata``."""
+        given = {part.name.lstrip("_"): getattr(self, part.name) for part in fields(self)}
+        return Strata(**given | changes)
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -353,6 +351,16 @@ class Strata:
                 )
         return means
 
+    def told_of(self, question: Question) -> dict[str, FloatArray]:
+        """Return what is known of the answers to the only question, by the column of ``Spreads``."""
+        if self.categories:
+            columns = [self.extra[f"{OF_CATEGORY}{name}"] for name in question.names]
+            shares = [[float(text_of(cell).replace(",", ".")) for cell in cells] for cells in columns]
+            return {"proportion": np.array(shares).T}
+        if self.proportions is not None and "proportion" in question.of_kind.told_by:
+            return {"proportion": self.proportions}
+        return question.of_kind.told_by_sd(question, self.spreads(question), self.sizes)
+
     def spreads(self, question: Question) -> FloatArray:
         """Return the standard deviations, checked against what such answers can have.
 
@@ -399,7 +407,8 @@ def require_fit(strata: Strata, question: Question, proportion: float | None = N
     InputError
         If they are shares of something else.
     """
-    if not question.space.numbers and (proportion is not None or strata.proportions is not None):
+    alone = not question.names or question.of_kind.told_alone(question) is not None
+    if not alone and (proportion is not None or strata.proportions is not None):
         first = f"{OF_CATEGORY}{question.names[0]}"
         raise InputError(
             f"{option('proportion')} is the share of one of two answers, and there are "

@@ -78,7 +78,7 @@ class DesignReply(Figures):
     domains: list[dict[str, Any]] = Field(description="What every group gets, the whole population first.")
     strata: dict[str, list[Any]] = Field(description="Columns of the table of strata.")
     forms: list[dict[str, Any]] = Field(
-        description="The forms of a questionnaire; none of a single question."
+        description="Who is asked what; a form has no rows where noise is added to answers."
     )
     questions: list[dict[str, Any]] = Field(
         description="How precise every question becomes, and on which form."

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from dpstrata.collect.kit import respondent_kit
+from dpstrata.designs.document import design_content
 from dpstrata.designs.record import Design
-from dpstrata.designs.saving import design_content
-from dpstrata.errors import DpstrataWarning, InputError, Sentence
+from dpstrata.errors import DpstrataWarning, Sentence
 from dpstrata.files.writing import plain_cell, table_content
 from dpstrata.planning.compare_releases import ReleaseOption
 from dpstrata.planning.curves import epsilon_rows, precision_rows
@@ -21,7 +21,7 @@ from dpstrata.present.charts.allocations import allocations
 from dpstrata.present.charts.plan import budgets_chart, epsilon_chart, parts_chart, precision_chart
 from dpstrata.present.charts.plot import plot
 from dpstrata.present.report.code import command_line, python_code_with_strata, strata_columns
-from dpstrata.present.report.report import report_html
+from dpstrata.present.report.page import report_html
 from dpstrata.present.report.words import headline
 from dpstrata.privacy.promises import never_amplified
 from dpstrata.version import __version__
@@ -32,8 +32,8 @@ from dpstrata.web.questions import describe_forms, read_questions
 from dpstrata.web.replies import RefusedError, Reply, parts_of, reply_json
 from dpstrata.web.requests import CompareRequest, DesignRequest, OptionsRequest
 from dpstrata.web.uploads import read_upload
-from dpstrata.words.choice import in_words as choice_in_words
-from dpstrata.words.designs import TITLES, sentences
+from dpstrata.words.design_tables import TITLES
+from dpstrata.words.designs import choice_in_words, sentences
 from dpstrata.words.proofs import proof_in_words
 
 Parameters = Mapping[str, str]
@@ -47,13 +47,7 @@ def plan_of(request: DesignRequest) -> tuple[Design, list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", DpstrataWarning)
-        questionnaire = request.read_questions()
-        given = request.options.arguments()
-        if questionnaire is not None and "questions" in given:
-            raise InputError("the questions must be a table or an option, got both.", argument="questions")
-        if questionnaire is not None:  # asked on forms, even if it has one question
-            given |= {"questions": questionnaire, "forms": "auto" if len(questionnaire) > 1 else "one"}
-        plan = design(request.read_strata(), **given)
+        plan = design(request.read_strata(), **request.read_arguments())
     warned: list[str] = [
         message.sentence
         for message in (each.message for each in caught)
@@ -284,8 +278,6 @@ def reply_question_file(body: bytes, parameters: Parameters) -> Reply:
 def reply_preview(body: bytes, parameters: Parameters) -> Reply:
     """Make the kit of the respondents' page; the server keeps it for as long as it shows the page."""
     plan, _ = plan_of(DesignRequest.read(body))
-    if not plan.inputs.rows:
-        raise RefusedError(422, "a preview requires a questionnaire, got a single question.")
     return Reply(respondent_kit(plan).content)
 
 

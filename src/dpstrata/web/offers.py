@@ -9,7 +9,7 @@ from typing import Any, Literal
 from dpstrata.designs.choice import BEST
 from dpstrata.designs.record import Design
 from dpstrata.errors import DpstrataError
-from dpstrata.planning.best import design_as_asked
+from dpstrata.planning.design import design_as_asked
 from dpstrata.privacy.mechanisms import MECHANISMS, mechanism_class
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import OF_STRATA
@@ -26,7 +26,7 @@ def find_offers(plan: Design) -> list[dict[str, Any]]:
     The promise to the public stays, and the one against the office unless it would see raw answers, which is
     said.
     """
-    if plan.waves is not None or plan.inputs.rows:
+    if plan.waves is not None or plan.inputs.release_form.of_rows:
         return []
     found = []
     for inputs, options in _alternatives(plan):

@@ -11,9 +11,7 @@ from dpstrata.words.consent import texts
 
 Against = Literal["public", "office", "published"]
 DEVICE_EPSILON = 5.0  # where the plan has none: what devices would noise at
-_NEVER_RAW = (
-    "a questionnaire is always randomised on respondents' devices, so the office never sees raw answers."
-)
+_NEVER_RAW = "answers on forms are always randomised on devices, so the office never sees raw answers."
 
 
 def describe_protection(plan: Design, language: str) -> dict[str, Any]:
@@ -28,7 +26,7 @@ def describe_protection(plan: Design, language: str) -> dict[str, Any]:
         "against": protected_against(plan.inputs.release, wanted),
         "device_epsilon": suggested,
         "choices": {name: _figures(each) for name, each in found.items()},
-        "reasons": {} if not plan.inputs.rows else {"public": _NEVER_RAW},
+        "reasons": {} if "public" in found else {"public": _NEVER_RAW},
         "sentences": plan.privacy["sentences"],
         "consent": plan.consent(language).to_dict() if pure else None,
         "languages": {code: text["names"][-1] for code, text in texts().items()},

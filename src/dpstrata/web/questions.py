@@ -39,9 +39,7 @@ def read_questions(name: str, content: bytes) -> dict[str, Any]:
 
 
 def describe_forms(plan: Design) -> dict[str, Any]:
-    """Return the forms of a questionnaire and how precise its questions become; none of a single question."""
-    if not plan.inputs.rows:
-        return {"forms": [], "questions": []}
+    """Return the forms of a design and how precise its questions become."""
     forms = [
         {
             "questions": list(form.questions),

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
+from dpstrata.designs.document_shape import Number, model_of
 from dpstrata.errors import InputError
 from dpstrata.files.tables import Table
-from dpstrata.survey.option_models import Number, model_of
 from dpstrata.survey.options import OPTIONS
-from dpstrata.survey.questionnaires.questionnaire import Questionnaire, questionnaire_from_table
-from dpstrata.survey.questionnaires.shorthand import read_shorthand
+from dpstrata.survey.questionnaires.questionnaire import (
+    Questionnaire,
+    questionnaire_from_table,
+    read_shorthand,
+)
 from dpstrata.survey.strata import Strata, strata_from_table
 from dpstrata.web.limits import LIMITS
 
@@ -100,13 +103,23 @@ class DesignRequest(_Request):
             return None
         return questionnaire_from_table(_table("the questionnaire", self.questionnaire, "question"))
 
+    def read_arguments(self) -> dict[str, Any]:
+        """Return the keyword arguments of ``dpstrata.design``, with questions from wherever they are."""
+        given, questionnaire = self.options.arguments(), self.read_questions()
+        if questionnaire is None:
+            return given
+        if "questions" in given:
+            raise InputError("the questions must be a table or an option, got both.", argument="questions")
+        return {**given, "questions": questionnaire}
+
     def read_strata(self) -> Strata:
         """Check the cells and build the strata; every mistake is reported with its cell."""
+        given = self.read_arguments()
+        questions: Questionnaire = OPTIONS["questions"].taken(given.get("questions"))
+        alone = questions[0] if len(questions) == 1 else None
+        follows = "proportion" in given or self.questionnaire is not None
         table = _table("the strata", self.strata, "row")
-        given = self.options.arguments()
-        several = self.questionnaire is not None
-        question = None if several else OPTIONS["questions"].taken(given.get("questions"))[0]
-        return strata_from_table(table, question=question, spread_follows="proportion" in given)
+        return strata_from_table(table, question=alone, spread_follows=follows)
 
 
 class OptionsRequest(_Request):

@@ -79,6 +79,20 @@ def figure(value: float, digits: int = 4) -> str:
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
+def three_digits(value: float) -> str:
+    """Write a positive number with three digits, and as people write numbers.
+
+    Examples
+    --------
+    >>> three_digits(0.01956), three_digits(588.2), three_digits(5741.0), three_digits(3e-9)
+    ('0.0196', '588', '5,740', '3.00e-09')
+    """
+    if value == 0 or not 1e-5 <= value < 1e9:
+        return f"{value:.2e}" if value else "0"
+    rounded = float(f"{value:.2e}")
+    return f"{rounded:,.{max(2 - math.floor(math.log10(rounded)), 0)}f}"
+
+
 def told_apart(*values: float) -> list[str]:
     """Write numbers as :func:`figure` does, with more digits only if different ones would look the same.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from dpstrata.words.numbers import figure, told_apart
@@ -61,4 +62,27 @@ def bound_in_words(proof: Bound) -> str:
     return (
         f"Proven within {figure(100 * proof.relative_gap, 2)}% of the best: this design has a {measure} of "
         f"{value}, and a lower bound shows that no design is below {least}."
+    )
+
+
+def forms_bound_in_words(plan: Design) -> str | None:
+    """Say how close the forms come to the best there could be: in variance, or for targets in people.
+
+    ``None`` where there are no others: a single question is on one form.
+    """
+    if plan.forms_bound is None or len(plan.questions) == 1:
+        return None
+    gap, people = plan.forms_bound.relative_gap, plan.inputs.asks_by_question
+    what = (
+        "the number of people that the targets need" if people else "the variance from sampling and devices"
+    )
+    where = "before the office's noise" if people else "at these sample sizes"
+    if gap > 1.0:
+        return (
+            f"A lower bound leaves room for better forms: with others {what} may be "
+            f"{figure(1.0 + gap, 2)} times smaller {where}."
+        )
+    return (
+        f"A lower bound proves that no other forms, overlapping ones included, lower {what} by more than "
+        f"{math.ceil(1000.0 * gap) / 10.0:.1f}% {where}."
     )

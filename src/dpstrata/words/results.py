@@ -1,21 +1,293 @@
-"""The sentences of a report of results: what came out, what to doubt, what was kept, and how it was found."""
+"""Results for the eye: estimates as a table and in sentences, and what a report says about them."""
 
 from __future__ import annotations
 
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from dpstrata.words.estimates import interval_in_words, what_is_estimated
-from dpstrata.words.numbers import at_error, counted, plain_number
+from dpstrata.words.asking import asking_of
+from dpstrata.words.numbers import at_error, counted, figure, plain_number
 from dpstrata.words.released import RAW_ANSWERS
+from dpstrata.words.tables import TextTable, not_shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from dpstrata.designs.record import Design
     from dpstrata.fielding.ledger import Entry
+    from dpstrata.fielding.neighbours import StandIn
     from dpstrata.fielding.results.results import Results
+    from dpstrata.fielding.results.table import Estimate
     from dpstrata.privacy.promises import Spent
+
+REPORTED = "reported_stratum"
+"""The column of strata crossed with classes whose groups are shown in place of the strata."""
+FLOORED = "the reports vary less than the noise alone would, so the answers are taken to have no spread"
+ONLY_ONE = "there is only one answer, so the spread stated in the design is used"
+FEW = "there are fewer than 10 answers, too few for a reliable standard error"
+_SAFE_IN_WORDS = (
+    "The interval assumes that the strata vary as the design states; the safe interval allows for the "
+    "largest spread that the published mean could have."
+)
+_SHARES_IN_WORDS = (
+    "Shares are not clipped to 0 and 1, so that they add up. The intervals of a question hold for all its "
+    "answers together."
+)
+_MOST_ROWS = 160
+_NAMED = 5
+
+
+def estimates_table(result: Results, most: int = _MOST_ROWS) -> TextTable:
+    """Show estimates, each rounded to its error.
+
+    Parameters
+    ----------
+    result : Results
+        The results; of several questions those of the whole population are shown.
+    most : int
+        How many rows a table may have.
+    """
+    shown = result.shown
+    rows, tell_questions, tell_levels = list(shown[:most]), *_told_apart(shown)
+    columns: dict[str, list[str]] = {}
+    if tell_questions:
+        columns["question"] = [row.question for row in rows]
+    if not tell_levels or any(row.column != "all" for row in rows):
+        columns["for"] = [place_of(row) for row in rows]
+    if tell_levels:
+        columns["answer"] = [row.level or "mean" for row in rows]
+    columns_of_text = len(columns)
+    figures = [
+        at_error((row.estimate, row.standard_error, row.lower, row.upper), row.standard_error) for row in rows
+    ]
+    columns["estimate"] = [estimate for estimate, *_ in figures]
+    columns[interval_in_words(result)] = [f"{lower} to {upper}" for *_, lower, upper in figures]
+    if rows[0].safe_lower is not None:
+        columns["safe interval"] = [_safe_interval(row) for row in rows]
+    columns["standard error"] = [error for _, error, *_ in figures]
+    columns["answers"] = [f"{row.answered:,}" for row in rows]
+    columns["invited"] = [f"{row.invited:,}" for row in rows]
+    if any(row.largest_bias != 0.0 for row in rows):
+        columns["bias at most"] = [_bias(row.largest_bias) for row in rows]
+    of = "mean" if tell_levels else rows[0].level or result.design.inputs.mean_in_words
+    return TextTable.of_columns(
+        f"Estimates from noised answers{'' if of == 'mean' else f': {of}'}",
+        columns,
+        not_shown(len(shown) - most, "estimates"),
+        columns_of_text=columns_of_text,
+    )
+
+
+def summary_table(result: Results, most: int) -> TextTable | None:
+    """Show every answer for the whole population, shares in percent; nothing if the headline has them all."""
+    averaged = {
+        each.name: f"mean, {plain_number(each.lower)} to {plain_number(each.lower + each.range)}"
+        for each in result.design.inputs.questions
+        if each.of_kind.averaged and each.lower is not None
+    }
+    whole = result.whole.uncrossed
+    if len(whole) == 1:
+        return None
+    shown, several = whole[:most], len(set(whole.columns.question)) > 1
+    cells = []
+    for row in shown:
+        scale, unit = (100.0, "%") if row.level else (1.0, "")
+        figures = [scale * each for each in (row.estimate, row.lower, row.upper)]
+        estimate, lower, upper = (f"{each}{unit}" for each in at_error(figures, scale * row.standard_error))
+        question = (row.question,) if several else ()
+        cells.append((*question, averaged.get(row.question, row.level), estimate, f"{lower} to {upper}"))
+    return TextTable(
+        "Results for the whole population",
+        (*(("question",) if several else ()), "answer", "estimate", interval_in_words(result)),
+        cells,
+        " ".join([*beyond_in_words(shown), not_shown(len(whole) - most, "results")]).strip(),
+        columns_of_text=1 + several,
+    )
+
+
+def _told_apart(shown: Results) -> tuple[bool, bool]:
+    """Whether rows are told apart by their questions, and by their levels."""
+    questions, levels = (len(set(each)) > 1 for each in (shown.columns.question, shown.columns.level))
+    return questions, questions or levels
+
+
+def what_is_estimated(result: Results) -> str:
+    """Name what is estimated of a single question: its mean, or the share of a level, or of several."""
+    level, *others = dict.fromkeys(result.columns.level)
+    if others:
+        return "share"
+    return f"share of {level}" if level else result.design.inputs.mean_in_words
+
+
+def interval_in_words(result: Results) -> str:
+    """Name the intervals by their confidence."""
+    return f"{100 * result.confidence:.10g}% interval"
+
+
+def place_of(row: Estimate) -> str:
+    """Name what an estimate is for, and the group whose result it takes."""
+    place = row.group if row.column in ("all", "stratum", REPORTED) else f"{row.column}: {row.group}"
+    return f"{place} (as {row.taken_from})" if row.taken_from else place
+
+
+def _safe_interval(row: Estimate) -> str:
+    assert row.safe_lower is not None
+    assert row.safe_upper is not None
+    return " to ".join(at_error((row.safe_lower, row.safe_upper), row.standard_error))
+
+
+def _bias(bias: float | None) -> str:
+    if bias is None:
+        return "not known"
+    return figure(bias) if bias else ""
+
+
+def results_in_words(result: Results) -> list[str]:
+    """State the total, what the figures are, and what to be careful with."""
+    return [
+        *_total(result),
+        *([_SHARES_IN_WORDS] if len(set(result.columns.level)) > 1 else []),
+        *beyond_in_words(result.shown),
+        *spread_of_design(result),
+        *doubts_in_words(result),
+    ]
+
+
+def _total(result: Results) -> list[str]:
+    """State the population total, if there is only one."""
+    totals = result.at(result.columns.column == "total")
+    if len(totals) != 1:
+        return []
+    (row,) = totals
+    figures = (row.estimate, row.lower, row.upper)
+    estimate, lower, upper = at_error(figures, row.standard_error, whole=bool(row.level))
+    clipped = result.design.inputs.mean_in_words.removeprefix("mean")
+    return [f"The population total{clipped} is {estimate} ({interval_in_words(result)}: {lower} to {upper})."]
+
+
+def beyond_in_words(shown: Results) -> list[str]:
+    """Explain estimates that noise took out of their intervals, which never leave what is possible."""
+    columns = shown.columns
+    rows = int(((columns.estimate < columns.lower) | (columns.estimate > columns.upper)).sum())
+    if not rows:
+        return []
+    left = "it is" if rows == 1 else "such estimates are"
+    holds = "its interval is" if rows == 1 else "their intervals are"
+    return [
+        f"In {counted(rows, 'row')} noise took the estimate out of the possible range; {left} not cut, "
+        f"so that figures add up, and {holds} what holds."
+    ]
+
+
+def spread_of_design(result: Results) -> list[str]:
+    """Say that standard errors come from the design and not from the answers, where they do."""
+    questions = list(dict.fromkeys(result.columns.question))
+    planned = [
+        name for name in questions if name in result.questions and result.questions[name].known.planned
+    ]
+    if not planned:
+        return []
+    errors = "these standard errors"
+    if len(planned) < len(questions):
+        errors = f"the standard errors of {_listed(planned)}"
+    return [
+        f"Published sums and means show no spread of the answers, so {errors} use the spread that the design "
+        "assumed: the largest possible, or a smaller one that was stated."
+    ]
+
+
+def doubts_in_words(result: Results) -> list[str]:
+    """Name what to be careful with, and say what became of the promise."""
+    questions = dict.fromkeys(result.columns.question)
+    known = {name: result.questions[name] for name in questions if name in result.questions}
+    about = {name: each for name, each in known.items() if not each.known.crossed}
+    stand_ins = {name: each.stand_ins for name, each in about.items() if each.stand_ins}
+    return [
+        *_not_told_from_zero(result.shown),
+        *([_SAFE_IN_WORDS] if result[0].safe_lower is not None else []),
+        *(_without_answers(result, name, each) for name, each in stand_ins.items()),
+        *_doubts({name: each.doubts for name, each in about.items()}),
+        *result.notes,
+    ]
+
+
+def _not_told_from_zero(shown: Results) -> list[str]:
+    """Name the estimates whose intervals begin at zero."""
+    names = names_of(shown.at(shown.columns.lower == 0), shown)
+    return [f"{counted(len(names), 'estimate')} cannot be told from zero: {_listed(names)}."] if names else []
+
+
+def names_of(rows: Results, among: Results) -> list[str]:
+    """Name estimates by question, level and place, as far as these tell them apart among others."""
+    tell_questions, tell_levels = _told_apart(among)
+    names = []
+    for row in rows:
+        question, level = row.question if tell_questions else "", row.level or "mean" if tell_levels else ""
+        figure = " = ".join(filter(None, (question, level)))
+        place = "" if figure and row.column == "all" else place_of(row)
+        names.append(" in ".join(filter(None, (figure, place))))
+    return names
+
+
+def _without_answers(result: Results, question: str, stand_ins: Sequence[StandIn]) -> str:
+    """Name strata that nobody answered in, what stands in for them, and how much that can matter."""
+    each = [f"{one.stratum} (as {one.neighbour})" for one in stand_ins]
+    takes = "it takes the result" if len(each) == 1 else "they take the results"
+    what = f" {question!r}" if len(result.questions) > 1 else ""
+    said = (
+        f"Nobody answered{what} in {counted(len(each), 'stratum')}; {takes} of the nearest with answers: "
+        f"{_listed(each)}."
+    )
+    columns = result.columns
+    whole = result.at((columns.question == question) & (columns.column == "all"))
+    if not len(whole):
+        return said
+    return f"{said} This can shift the estimate for the population by at most {_bias(whole[0].largest_bias)}."
+
+
+def _doubts(about: Mapping[str, Mapping[str, Sequence[str]]]) -> list[str]:
+    """Name the strata to be careful with, and the questions if that is so for some of them only."""
+    said = []
+    for words in (FLOORED, ONLY_ONE, FEW):
+        strata: dict[str, list[str]] = {}
+        for question, doubts in about.items():
+            for stratum in doubts.get(words, ()):
+                strata.setdefault(stratum, []).append(question)
+        names = [
+            stratum if len(questions) == len(about) else f"{stratum} ({_listed(questions)})"
+            for stratum, questions in strata.items()
+        ]
+        if names:
+            said.append(f"In {counted(len(names), 'stratum')}, {words}: {_listed(names)}.")
+    return said
+
+
+def ratio_name(over: str, answers: Sequence[str], under: str, others: Sequence[str]) -> tuple[str, str]:
+    """Name the questions of a ratio, and its answers."""
+    return f"{over} / {under}", f"{' + '.join(answers)} / {' + '.join(others)}"
+
+
+def ratio_left_out(question: str, answer: str, groups: Sequence[tuple[str, str]], most: float) -> list[str]:
+    """Say where a ratio is not given, and why."""
+    if not groups:
+        return []
+    called = {REPORTED: "stratum"}
+    named = [
+        "the whole" if column == "all" else f"{called.get(column, column)} {label!r}"
+        for column, label in groups
+    ]
+    return [
+        f"The ratio {question} ({answer}) is left out for {_listed(named)}: the standard "
+        f"error of its denominator is {100 * most:.3g}% of it or more."
+    ]
+
+
+def _listed(names: Sequence[str]) -> str:
+    left = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {left:,} more" if left > 0 else "")
+
+
+# --- in a report ------------------------------------------------------------------------------------
 
 
 def headline_of_results(plan: Design, result: Results, people: tuple[int, int]) -> str:
@@ -201,19 +473,13 @@ def method_of_results(plan: Design, people: tuple[int, int], *, shares: bool, wa
 
     ``people`` are those who answered and those who were invited; ``shares``, whether a question has several.
     """
-    how = (
-        "Rows of answers were randomised as a whole; a share is the reported one, less what random rows "
-        "add, stretched to its own scale."
-        if plan.inputs.rows
-        else "The noise has mean zero, so noised answers and sums are added up as if they were exact."
-    )
     both = "Each stratum has the weighted mean of what its two waves gave. " if waves > 1 else ""
     together = " Those of a question hold for all its answers together." if shares else ""
     silent = people[1] - people[0]
     return [
-        f"{how} {both}Strata are weighted by their numbers of people, which are known. The estimates have no "
-        "bias from sampling or privacy. They are not cut at the ends of what is possible, so that they add "
-        "up; noise may take one beyond.",
+        f"{asking_of(plan).estimated_from} {both}Strata are weighted by their numbers of people, which are "
+        "known. The estimates have no bias from sampling or privacy. They are not cut at the ends of what is "
+        "possible, so that they add up; noise may take one beyond.",
         "Intervals are tilted score intervals: the values of the share, or mean, that would not be unlikely "
         "to give what was published. They contain sampling, the noise of devices and that of the office, and "
         f"never leave the range of the answers.{together}",

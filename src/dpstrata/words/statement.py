@@ -184,11 +184,10 @@ def _assumptions(inputs: Inputs, on_deviations: float, waves: Waves | None, *, e
 def _blanks(inputs: Inputs) -> tuple[str, ...]:
     """Say what becomes of questions that are left blank."""
     asked = inputs.questions
-    if not inputs.rows:
-        return ()
-    if not any(question.blank for question in asked):
-        return (COMPLETE_ROWS,)
-    return (BLANKS,) if all(question.blank for question in asked) else (BLANKS, OTHER_BLANKS)
+    blank = sum(bool(question.blank) for question in asked)
+    incomplete = OTHER_BLANKS if blank else COMPLETE_ROWS
+    # an only question that is left blank, and may not be, is no answer
+    return (*((BLANKS,) if blank else ()), *((incomplete,) if 1 < len(asked) > blank else ()))
 
 
 def _waves_in_words(inputs: Inputs, waves: Waves, spent: float) -> str:

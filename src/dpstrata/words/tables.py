@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -17,6 +17,13 @@ class TextTable(NamedTuple):
     rows: Sequence[tuple[str, ...]]
     note: str = ""
     columns_of_text: int = 1
+
+    @classmethod
+    def of_columns(
+        cls, title: str, columns: Mapping[str, Sequence[str]], note: str = "", *, columns_of_text: int = 1
+    ) -> TextTable:
+        """Make a table from its columns, each under its heading."""
+        return cls(title, tuple(columns), list(zip(*columns.values(), strict=True)), note, columns_of_text)
 
 
 def not_shown(left: int, what: str) -> str:

@@ -7,10 +7,9 @@ import pytest
 from scipy.optimize import minimize
 
 from dpstrata.allocation.forms import FormItem, FormsProblem, TargetsProblem
-from dpstrata.planning.forms.overlap import with_more_forms
-from dpstrata.planning.forms.prices import Variances, best_bound
+from dpstrata.planning.forms.choose import with_more_forms
+from dpstrata.planning.forms.prices import best_bound
 from dpstrata.planning.forms.search import best_partition
-from dpstrata.planning.forms.targets import People
 from extent import few
 from form_problems import category, number, precision, random_problem, reached, scale, yes_no
 
@@ -23,14 +22,13 @@ def income(budget=5.0, kind=FormsProblem):
 
 
 def others_than(problem, partition):
-    kind = People if isinstance(problem, TargetsProblem) else Variances
-    return best_bound(kind(problem, partition), partition, problem)[1]
+    return best_bound(problem, partition)[1]
 
 
 def test_a_question_that_matters_most_is_on_several_forms():
     problem = income()
     partition = best_partition(problem)
-    bound, others = best_bound(Variances(problem, partition), partition, problem)
+    bound, others = best_bound(problem, partition)
     assert bound.relative_gap > 0.15
     forms = with_more_forms(problem, partition, others, 1.1 * bound.lower_bound)
     assert bound.lower_bound <= forms.value <= 1.1 * bound.lower_bound

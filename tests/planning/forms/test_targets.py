@@ -7,11 +7,9 @@ import pytest
 
 from dpstrata.allocation.forms import FormItem, LevelChoice, TargetsProblem
 from dpstrata.allocation.proof.forms import certify_forms
-from dpstrata.planning.forms.choose import choose_forms
-from dpstrata.planning.forms.overlap import with_more_forms
-from dpstrata.planning.forms.prices import best_bound
+from dpstrata.planning.forms.choose import choose_forms, with_more_forms
+from dpstrata.planning.forms.prices import best_bound, bound_forms
 from dpstrata.planning.forms.search import best_partition
-from dpstrata.planning.forms.targets import People, bound_people
 from extent import few
 from form_problems import category, precision, random_problem, variance, yes_no
 
@@ -49,13 +47,13 @@ def test_a_tight_question_may_be_on_several_forms():
     items = (FormItem((0,), yes_no(4)), *(FormItem((q,), category(10, 0.5)) for q in (1, 2)))
     problem = TargetsProblem(items, (), math.expm1(5))
     partition = best_partition(problem)
-    bound, others = best_bound(People(problem, partition), partition, problem)
+    bound, others = best_bound(problem, partition)
     forms = with_more_forms(problem, partition, others, 0.0)
     assert forms.value < partition.value
     told, _ = precision(problem, forms.forms, forms.value)
     assert told.min() >= 1 - 1e-12
     assert sum(0 in form.items for form in forms.forms) > 1
-    assert bound == bound_people(problem, partition)
+    assert bound == bound_forms(problem, partition)
     assert bound.lower_bound <= forms.value
 
 

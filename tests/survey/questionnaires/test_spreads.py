@@ -279,3 +279,7 @@ def test_a_share_of_yes_alone_tells_something_of_a_question_that_may_be_left_bla
     path.write_text("stratum,question,category,proportion\na,smokes,,0.2\na,smokes,yes,0.3\n")
     with pytest.raises(dps.QuestionnaireError, match="must have one row, got a second one"):
         dps.Spreads.from_file(path, strata, questions)
+
+
+def test_one_question_is_one():
+    assert repr(dps.Spreads(dps.Strata([10]), "yes_no")) == "Spreads(1 stratum, 1 question)"

@@ -48,7 +48,7 @@ class RowRandomizer(Randomizer):
 
     def read(self, question: Question, answer: Any) -> Any | None:
         """Find where an answer lies between its first level and its last."""
-        return question.of_kind.share_of(question, answer)
+        return question.of_kind.share_of(question, answer, clip=self.plan.inputs.clip)
 
     def randomized(
         self, stratum: int, raw: Sequence[tuple[Fraction, ...]], source: Source = secrets.token_bytes

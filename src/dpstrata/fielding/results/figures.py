@@ -12,7 +12,7 @@ from dpstrata.fielding.covariances import Together
 from dpstrata.fielding.intervals.of_design import PartLimits, limits_over_waves
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 from dpstrata.survey.questionnaires.question import Question
-from dpstrata.words.estimates import FEW, FLOORED, ONLY_ONE
+from dpstrata.words.results import FEW, FLOORED, ONLY_ONE
 
 FEWEST = 10
 """Answers from a stratum with which a standard error is reliable."""

@@ -35,8 +35,8 @@ from dpstrata.files.headers import require_columns
 from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import BoolArray, IntArray
 from dpstrata.survey.questionnaires.question import Question
-from dpstrata.words.estimates import FEW
 from dpstrata.words.numbers import read_number
+from dpstrata.words.results import FEW
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

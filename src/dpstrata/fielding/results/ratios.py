@@ -40,7 +40,7 @@ from dpstrata.fielding.results.form_figures import FormCounts, OnForm, TableCoun
 from dpstrata.fielding.results.table import Cells, Columns, borrowed_in, columns_of, groupings_of, reported
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 from dpstrata.survey.questionnaires.question import Question
-from dpstrata.words.estimates import ratio_left_out, ratio_name
+from dpstrata.words.results import ratio_left_out, ratio_name
 
 MOST_CV = 0.1
 """Of the denominator; a ratio whose denominator is known less well is not given."""

@@ -10,12 +10,17 @@ import numpy as np
 
 from dpstrata.allocation.form_items import forms_problem
 from dpstrata.allocation.forms import Form, Forms, FormsProblem
+from dpstrata.allocation.proof.forms import certify_forms
 from dpstrata.allocation.rows_on_forms import importances, noise_in_table
-from dpstrata.designs.questions import variance_targets
+from dpstrata.designs.questions import forms_to_prove, variance_targets
+from dpstrata.designs.record import Design
+from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.planning.forms.choose import choose_forms
+from dpstrata.planning.forms.prices import bound_forms
+from dpstrata.planning.forms.search import best_levels, best_partition
 from dpstrata.privacy.mechanisms.kernels import point, s
-from dpstrata.survey.forms import ONE, FormPlan, Table, are_chosen, names_on, require_few_rows
+from dpstrata.survey.forms import AUTO, ONE, FormPlan, Table, are_chosen, names_on, require_few_rows
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.strata import Strata
@@ -24,8 +29,8 @@ _ROUNDS = 40  # of the search for the shares of a budget
 
 
 def with_chosen_forms(strata: Strata, inputs: Inputs) -> Inputs:
-    """Choose what was left open: the forms, the levels of numbers, shares of people, and tables."""
-    if are_chosen(inputs.forms):
+    """Choose what rows leave open: the forms, the levels of numbers, shares of people, and tables."""
+    if not inputs.rows or are_chosen(inputs.forms):
         return inputs
     _require_few_rows(inputs)
     typical = _Typical.of(strata, inputs)
@@ -80,11 +85,21 @@ class _Typical:
         return cls(strata.sizes / strata.population, device, math.log1p(odds))
 
 
+def with_proven_forms(plan: Design) -> Design:
+    """Prove how close the forms of a design come to the best there could be, where they were searched."""
+    if not plan.problem.forms.dealt_out:
+        return plan
+    problem, forms = forms_to_prove(plan)
+    prices = bound_forms(problem, forms).prices
+    return replace(plan, forms_bound=certify_forms(problem, forms, prices))
+
+
 def _search(problem: FormsProblem, inputs: Inputs) -> Forms:
     """Search the forms, or the levels of those that were given."""
-    if isinstance(inputs.forms, str):
-        groups = [range(len(problem.items))] if inputs.forms == ONE else None
-        return choose_forms(problem, groups, overlap=not inputs.asks_by_question)[0]
+    if inputs.forms == ONE:
+        return best_levels(problem, [range(len(problem.items))])
+    if inputs.forms == AUTO:
+        return best_partition(problem) if inputs.asks_by_question else choose_forms(problem)[0]
     place = {question.name: i for i, question in enumerate(inputs.questions)}
     item_of = {place_: i for i, item in enumerate(problem.items) for place_ in item.questions}
     given = [
@@ -92,12 +107,10 @@ def _search(problem: FormsProblem, inputs: Inputs) -> Forms:
         for form in names_on(inputs.forms)
     ]
     _require_kept_together(given, problem, inputs)
-    return choose_forms(problem, given)[0]
+    return best_levels(problem, given)
 
 
 def _require_kept_together(groups: list[list[int]], problem: FormsProblem, inputs: Inputs) -> None:
-    from dpstrata.errors import InputError, option
-
     seen: set[int] = set()
     for group in groups:
         for item in group:

@@ -20,8 +20,8 @@ from typing import Protocol
 
 import numpy as np
 
-from dpstrata.allocation.forms import Forms, FormsProblem
-from dpstrata.allocation.proof.forms import FormsBound, Priced, Pricing, bound_by_prices
+from dpstrata.allocation.forms import Forms, FormsProblem, TargetsProblem, polynomial
+from dpstrata.allocation.proof.forms import FormsBound, Priced, Pricing, bound_by_prices, certify_forms
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 _ROUNDS = 80
@@ -69,12 +69,14 @@ def bound_forms(problem: FormsProblem, forms: Forms) -> FormsBound:
 
     Parameters
     ----------
-    problem : FormsProblem
-        The items.
+    problem : FormsProblem or TargetsProblem
+        The items; with targets, the prices bound the number of people.
     forms : Forms
         A partition of the items; the search starts from its prices.
     """
-    return best_bound(Variances(problem, forms), forms, problem)[0]
+    if not problem.items:  # all questions are for everyone, so there is one form
+        return certify_forms(problem, forms, ())
+    return best_bound(problem, forms)[0]
 
 
 class Variances:
@@ -117,15 +119,64 @@ class Variances:
         return prices * self.unit**2
 
 
+class People:
+    """The dual of the number of people, in units of what a partition needs."""
+
+    def __init__(self, problem: TargetsProblem, forms: Forms) -> None:
+        self.problem, self.forms, self.unit = problem, forms, forms.value
+        self.pricing = Pricing(problem)
+        self.present = self.pricing.parts
+        self.size = int(self.present.sum())
+        self.people = 1.0  # enough, as far as is known: with fewer than are needed prices would rise for ever
+
+    def start(self) -> FloatArray:
+        """Share the people of every form among its questions."""
+        values = np.zeros(self.present.shape)
+        for form, row in zip(self.forms.forms, self.problem.rows(self.forms)[0], strict=True):
+            curves = self.problem.own.curves[:, :, row[: len(form.items)]]
+            parts = self.present[list(form.items)].sum()
+            values[list(form.items)] = polynomial(curves, np.array(form.cells / self.problem.y)).T / parts
+        return np.append(values[self.present] / self.unit, np.full(len(self.problem.everyone), 0.01))
+
+    def columns(self, rows: list[tuple[IntArray, int]]) -> tuple[FloatArray, FloatArray]:
+        """Return what all people would learn from a form, less what it costs the items for everyone."""
+        own, everyone = told(self.problem, rows)
+        return np.hstack([own[:, self.present] * self.unit, -everyone / self.unit]), np.zeros(len(rows))
+
+    def slopes(self, prices: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+        """Differentiate ln Σv - n² Σu - n t."""
+        total = prices[: self.size].sum()
+        gradient = np.full(len(prices), -(self.people**2))
+        gradient[: self.size] = 1.0 / total
+        matrix = np.zeros((len(prices), len(prices)))
+        matrix[: self.size, : self.size] = -1.0 / total**2
+        return gradient, matrix, self.people
+
+    def reached(self, shares: FloatArray, columns: FloatArray, tolls: FloatArray) -> float:
+        """Return how many people a division over forms needs."""
+        sums = shares @ columns
+        people = float(max((1.0 / sums[: self.size]).max(), (-sums[self.size :]).max(initial=0.0)))
+        self.people = min(self.people, people)
+        return people
+
+    def proved(self, prices: FloatArray, most: float) -> tuple[float, Priced]:
+        """Let the proof price all forms."""
+        bound, priced = bound_by_prices(self.pricing, self.true_prices(prices), most)
+        return bound / self.unit, priced
+
+    def true_prices(self, prices: FloatArray) -> FloatArray:
+        """V and u in the units of the problem."""
+        return np.append(prices[: self.size] * self.unit, prices[self.size :] / self.unit)
+
+
 def told(problem: FormsProblem, rows: list[tuple[IntArray, int]]) -> tuple[FloatArray, FloatArray]:
     """Compute 1/φ and φ of the items for everyone, of forms that the proof returned."""
     return problem.told(problem.padded([row for row, _ in rows]), np.array([way for _, way in rows]))
 
 
-def best_bound(
-    dual: Dual, forms: Forms, problem: FormsProblem
-) -> tuple[FormsBound, list[tuple[IntArray, int]]]:
+def best_bound(problem: FormsProblem, forms: Forms) -> tuple[FormsBound, list[tuple[IntArray, int]]]:
     """Generate forms until the bound no longer moves; return it, and the forms that would get most people."""
+    dual: Dual = People(problem, forms) if isinstance(problem, TargetsProblem) else Variances(problem, forms)
     search = _Generation(dual, forms, problem)
     search.run()
     prices = dual.true_prices(search.proof)

@@ -16,18 +16,17 @@ from typing import cast
 
 import numpy as np
 
-from dpstrata.allocation.posing import pose
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import fewest_people
 from dpstrata.allocation.rows_on_forms import RowsOnForms
 from dpstrata.allocation.solvers.exact import solve_exactly
 from dpstrata.allocation.solvers.sizes_at_price import best_sizes
 from dpstrata.allocation.variances import planned_variance, question_parts, variance_parts
-from dpstrata.designs.outcome import Outcome
 from dpstrata.designs.questions import variance_targets
 from dpstrata.designs.record import Design
 from dpstrata.errors import CellMistake, InfeasibleError, NotAvailableError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.survey.goals import Outcome
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.strata import Strata
 from dpstrata.words.numbers import figure, three_digits_up
@@ -38,14 +37,14 @@ _SHARP = 0.01  # relative precision of the size of the prices
 _CLOSE = 1e-3  # relative distance of the people found from the bound at which the search ends
 
 
-def design_for_targets(strata: Strata, inputs: Inputs) -> Design:
+def design_for_targets(strata: Strata, inputs: Inputs, problem: Problem) -> Design:
     """Design for the fewest people with whom every question reaches its target."""
     if strata.costs_differ:
         raise NotAvailableError(
             f"targets of questions require the same cost of an invitation in every stratum in this version "
             f"of dpstrata; make the costs equal, or give {option('total')}."
         )
-    search = _Prices(strata, inputs)
+    search = _Prices(strata, inputs, problem)
     found = search.run()
     total = int(found.sizes.sum())
     problem = search.problem if total == search.problem.total else replace(search.problem, total=total)
@@ -73,9 +72,8 @@ class _Found:
 class _Prices:
     """Prices of the questions, and the fewest people at them."""
 
-    def __init__(self, strata: Strata, inputs: Inputs) -> None:
-        self.inputs, self.strata = inputs, strata
-        self.problem = pose(inputs, strata)
+    def __init__(self, strata: Strata, inputs: Inputs, problem: Problem) -> None:
+        self.inputs, self.strata, self.problem = inputs, strata, problem
         self.targets = variance_targets(inputs)
         self.asked = np.isfinite(self.targets)
         self.least = int(self.problem.lower.sum())

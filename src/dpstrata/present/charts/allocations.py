@@ -12,12 +12,12 @@ import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.numerics.arrays import FloatArray, IntArray
-from dpstrata.present.charts.chart import Chart
-from dpstrata.present.charts.parts import (
+from dpstrata.present.charts.chart import (
     BARS,
     MOST_BARS,
     OWN_COLOUR,
     STRATUM,
+    Chart,
     colour_scale,
     colours_of,
     described,
@@ -28,7 +28,8 @@ from dpstrata.present.charts.parts import (
     steady,
     titled,
 )
-from dpstrata.words.designs import TITLES
+from dpstrata.words.asking import asking_of
+from dpstrata.words.design_tables import TITLES
 from dpstrata.words.numbers import figure
 
 MOST_BESIDE = 12
@@ -41,7 +42,6 @@ _RATIOS = (1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 def allocation_chart(plan: Design) -> Chart:
     """Show the allocation of a design beside Neyman's and the proportional one."""
     series = {TITLES[row.design]: row.sample_sizes for row in plan.compare() if row.design != "equal"}
-    noise = "Randomised rows" if plan.inputs.rows else f"{plan.mechanism.title} noise"
     beside = "beside allocations that ignore privacy"
     if len(plan.strata) > MOST_BESIDE:
         beside = "as a multiple of Neyman's allocation, which ignores privacy"
@@ -49,7 +49,7 @@ def allocation_chart(plan: Design) -> Chart:
         plan,
         series,
         f"Where {plan.strata.counted(plan.total)} go",
-        f"{noise}, {plan.inputs.promise.in_words}; {beside}",
+        f"{asking_of(plan).noise}, {plan.inputs.promise.in_words}; {beside}",
     )
 
 

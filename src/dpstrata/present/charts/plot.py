@@ -14,14 +14,13 @@ import numpy as np
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.present.charts.allocations import allocation_chart
-from dpstrata.present.charts.chart import SCHEMA, Chart
-from dpstrata.present.charts.parts import COLOURS, CONFIG, MOST_BARS, lines, summary_of
-from dpstrata.present.charts.questions import questions_chart
+from dpstrata.present.charts.chart import COLOURS, CONFIG, MOST_BARS, SCHEMA, Chart, lines, summary_of
+from dpstrata.present.charts.plan import questions_chart
 from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms import MECHANISMS, get_mechanism
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.survey.questionnaires.shorthand import Questions, read_questions
-from dpstrata.words.estimates import names_of, what_is_estimated
+from dpstrata.survey.questionnaires.questionnaire import Questions, read_questions
+from dpstrata.words.results import names_of, what_is_estimated
 
 if TYPE_CHECKING:
     from dpstrata.fielding.results.results import Results
@@ -57,7 +56,7 @@ def plot(plan: Design | Results) -> Chart:
     """
     if not isinstance(plan, Design):
         return _results_chart(plan)
-    return questions_chart(plan) if plan.inputs.rows else allocation_chart(plan)
+    return questions_chart(plan) if len(plan.questions) > 1 else allocation_chart(plan)
 
 
 def sweep_chart(rows: Sequence[dict[str, Any]]) -> Chart:

@@ -14,8 +14,7 @@ from dpstrata.survey.forms import names_on
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import RECORDED
 from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
-from dpstrata.survey.questionnaires.questionnaire import Questionnaire
-from dpstrata.survey.questionnaires.shorthand import shorthand_of
+from dpstrata.survey.questionnaires.questionnaire import Questionnaire, shorthand_of
 from dpstrata.survey.targets import PrecisionTarget
 from dpstrata.words.numbers import plain_number
 
@@ -53,7 +52,7 @@ def strata_columns(plan: Design) -> dict[str, list[Any]]:
     [700, 900]
     """
     known = plan.columns()
-    if plan.inputs.rows and plan.strata.sds is not None:  # there the average of all questions
+    if names_on(plan.inputs.forms) and plan.strata.sds is not None:  # there the average of all questions
         known["sd"] = plan.strata.sds.tolist()
     names = ("stratum", "size", *_spread_columns(plan), *_COLUMNS)
     columns = {name: known[name] for name in names if name in known}
@@ -63,7 +62,7 @@ def strata_columns(plan: Design) -> dict[str, list[Any]]:
 def _spread_columns(plan: Design) -> tuple[str, ...]:
     """Name the columns of spreads; a questionnaire has its own, unless those of the strata cost something."""
     worst = all(plan.strata.sd_source(i) == "bound" for i in range(len(plan.strata)))
-    return () if plan.inputs.rows and worst else ("sd", "sd_source")
+    return () if names_on(plan.inputs.forms) and worst else ("sd", "sd_source")
 
 
 def given_options(inputs: Inputs, *, best: bool = False) -> dict[str, Any]:
@@ -82,14 +81,15 @@ def given_options(inputs: Inputs, *, best: bool = False) -> dict[str, Any]:
         if (value := getattr(inputs, name)) != each.default
         and not (name == "questions" and (inputs.default_questions or in_file(inputs)))
     }
-    if best or inputs.rows:
+    if best or names_on(inputs.forms):
         options.pop("mechanism", None)  # the default
     return options
 
 
 def in_file(inputs: Inputs) -> bool:
-    """Whether the questions are read from a file: there are several, or more to say than a shorthand does."""
-    return inputs.rows or (not inputs.default_questions and shorthand_of(inputs.questions) is None)
+    """Whether the questions are read from a file: there is more to say than a shorthand does."""
+    told = not inputs.default_questions and shorthand_of(inputs.questions) is None
+    return told or inputs.spreads is not None
 
 
 def python_code(plan: Design, *, strata: str = "strata.csv", out: str | None = "design.json") -> str:
@@ -165,9 +165,10 @@ def command_line(plan: Design, *, strata: str = "strata.csv", out: str | None = 
             words.append(f"--{flag}={_option(value)}")
     if in_file(plan.inputs):
         words.append(f"--questions={QUESTIONS_FILE}")
-    if plan.inputs.rows:
-        words += [f"--spreads={SPREADS_FILE}"] if plan.inputs.spreads is not None else []
-        words.append(f"--forms={'|'.join(','.join(form) for form in names_on(plan.inputs.forms))}")
+    if plan.inputs.spreads is not None:
+        words.append(f"--spreads={SPREADS_FILE}")
+    if forms := names_on(plan.inputs.forms):
+        words.append(f"--forms={'|'.join(','.join(form) for form in forms)}")
     return shlex.join([*words, *save])
 
 
@@ -194,9 +195,9 @@ def _program(make_strata: str, plan: Design, out: str | None) -> str:
     if inputs.spreads is not None:
         lines.append(f"spreads = dps.Spreads.from_file({_quoted(SPREADS_FILE)}, strata, questions)")
         given.insert(1, "spreads=spreads")
-    if not inputs.rows:
+    if not (names := names_on(inputs.forms)):
         return "\n".join([*lines, f"plan = dps.{function}({', '.join(['strata', *given])})", *save])
-    forms = "".join(f"        {_literal(form)},\n" for form in names_on(inputs.forms))
+    forms = "".join(f"        {_literal(form)},\n" for form in names)
     arguments = ["strata", *given, f"forms=[\n{forms}    ]"]
     return "\n".join([*lines, "plan = dps.design(", *(f"    {each}," for each in arguments), ")", *save])
 

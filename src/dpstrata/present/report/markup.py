@@ -1,4 +1,4 @@
-"""Small pieces of HTML; whatever comes from outside is escaped here and nowhere else."""
+"""Pages as HTML or PDF, and their pieces; whatever comes from outside is escaped here and nowhere else."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib import resources
+from pathlib import Path
 
-from dpstrata.present.charts.chart import Chart, fit_text
+from dpstrata.errors import InputError
+from dpstrata.files.printing import print_page, require_printer
+from dpstrata.files.writing import write_atomically
+from dpstrata.present.charts.chart import Chart, fit_text, require_charts
 from dpstrata.words.tables import TextTable
 
 LONGEST = 120
@@ -122,3 +126,17 @@ def signatures(said: str, *, who: Iterable[str]) -> str:
     )
     lines = "".join(f'<div class="signature"><p>{text(each)}</p>{blanks}</div>' for each in who)
     return paragraphs([said]) + f'<div class="signatures">{lines}</div>'
+
+
+def write_page(page: str, path: Path) -> None:
+    """Write a page to a file, as HTML or PDF, in full or not at all."""
+    write_atomically(path, print_page(page) if path.suffix.lower() == ".pdf" else page.encode())
+
+
+def check_report_path(path: Path) -> None:
+    """Refuse at once a path that no report could be written to later."""
+    if path.suffix.lower() not in (".html", ".htm", ".pdf"):
+        raise InputError(f"a report file must end in .html or .pdf, got {path.name!r}.")
+    if path.suffix.lower() == ".pdf":
+        require_printer("PDF reports", otherwise=", or write .html and print that to PDF")
+    require_charts()

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
 from dpstrata.designs.consent import why_no_consent
 from dpstrata.designs.record import Design
+from dpstrata.planning.curves import epsilon_rows, precision_rows
 from dpstrata.present.charts.allocations import MOST_BESIDE, allocation_chart
-from dpstrata.present.charts.plan import budgets_chart, epsilon_chart, parts_chart, precision_chart
-from dpstrata.present.report import questionnaire, tables
-from dpstrata.present.report.cautions import cautions
-from dpstrata.present.report.code import (
-    MOST_INLINE,
-    command_line,
-    python_code_with_strata,
+from dpstrata.present.charts.chart import require_charts
+from dpstrata.present.charts.plan import (
+    budgets_chart,
+    epsilon_chart,
+    parts_chart,
+    precision_chart,
+    questions_chart,
 )
+from dpstrata.present.report import tables
+from dpstrata.present.report.code import MOST_INLINE, command_line, in_file, python_code_with_strata
 from dpstrata.present.report.markup import (
     bullets,
+    check_report_path,
     code,
     figure,
     long_text,
@@ -28,70 +30,81 @@ from dpstrata.present.report.markup import (
     table,
     text,
     whole_page,
+    write_page,
 )
 from dpstrata.present.report.words import (
+    cautions,
     goal_in_words,
     headline,
     influence_in_words,
     neighbours_in_words,
     neyman_in_words,
+    noise_in_words,
     odds_in_words,
+    row_in_words,
     why_a_proof,
 )
 from dpstrata.words.consent import ENGLISH, has_texts
-from dpstrata.words.designs import (
-    NO_OTHERS,
+from dpstrata.words.design_tables import (
     asks_everyone,
     comparison_table,
     domain_table,
     figures_table,
-    outcome_sentences,
+    forms_table,
+    precision_table,
+    strata_table,
 )
-from dpstrata.words.forms import sizes_by_form
+from dpstrata.words.designs import NO_OTHERS, outcome_sentences
 from dpstrata.words.numbers import counted
-from dpstrata.words.proofs import proof_in_words
+from dpstrata.words.precision import precision_of
+from dpstrata.words.proofs import forms_bound_in_words, proof_in_words
 
 TITLE = "Survey design under differential privacy"
+_STRATA_TIMES_POINTS = 80_000
 
 
-@dataclass(frozen=True, slots=True)
-class Curves:
-    """What other numbers of interviews and other promises would give, as rows of two charts.
+def report_html(plan: Design, *, title: str = TITLE) -> str:
+    """Return the report of a design as one self-contained HTML page.
 
-    Attributes
+    Parameters
     ----------
-    precision : sequence of dict
-        Rows for :func:`dpstrata.present.charts.plan.precision_chart`.
-    best : int or None
-        The number of interviews beyond which more hurt; ``None`` if more never do.
-    epsilons : sequence of dict or None
-        Rows for :func:`dpstrata.present.charts.plan.epsilon_chart`; ``None`` for other promises.
+    plan : Design
+        The design.
+    title : str
+        Heading of the report.
+
+    Returns
+    -------
+    str
+        The page, with its charts, without scripts or requests to anywhere. It needs the extra ``charts``.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
+    >>> "Proven optimal." in dps.report_html(plan, title="Pilot")
+    True
     """
-
-    precision: Sequence[dict[str, Any]]
-    best: int | None
-    epsilons: Sequence[dict[str, Any]] | None
-
-
-def make_page(plan: Design, curves: Curves, *, title: str = TITLE) -> str:
-    """Write the report of a design as one HTML page, with no script and nothing from outside."""
+    require_charts()
     people = counted(plan.strata.population, "person")
     under = f"{counted(len(plan.strata), 'stratum')}, {people}, {plan.inputs.promise.in_words}"
+    several = len(plan.questions) > 1
     body = [
         f"<header><h1>{text(title)}</h1>",
         f'<p class="under">{long_text(under)}</p>',
         f'<p class="headline">{long_text(headline(plan))}</p>',
         f"{paragraphs(cautions(plan), kind='caution')}</header><main>",
         section("goal", "The goal", _goal(plan)),
-        *_questionnaire(plan),
+        section("questions", f"The question{'s' if several else ''}", _questions(plan)),
+        section("forms", "The forms", _forms(plan)) if several else "",
         section("allocation", "The allocation", _allocation(plan)),
         section("proof", "The certificate", _proof(plan)),
         section("neyman", "What Neyman's allocation would have given", _neyman(plan)),
-        section("precision", "What precision depends on", _curves(plan, curves)),
+        section("precision", "What precision depends on", _curves(plan)),
         section("promise", "The privacy promise", _promise(plan)),
         section("respondents", "What respondents are told", _respondents(plan)),
-        section("noise", f"The {'forms' if plan.inputs.rows else 'noise'} in each stratum", _noise(plan)),
-        _knowledge(plan),
+        section("noise", "Budgets and noise in each stratum", _noise(plan)),
+        section("deviations", "What is known of the answers", _known(plan)),
         section("again", "How to reproduce it", _again(plan)),
         section("signatures", "Signatures", _signatures(plan)),
         "</main>",
@@ -99,26 +112,68 @@ def make_page(plan: Design, curves: Curves, *, title: str = TITLE) -> str:
     return whole_page(title, body)
 
 
-def _questionnaire(plan: Design) -> list[str]:
-    """Write the sections about the questions and forms of a questionnaire."""
-    if not plan.inputs.rows:
-        return []
-    return [
-        section("questions", "The questions", questionnaire.questions(plan)),
-        section("forms", "The forms", questionnaire.forms(plan)),
-    ]
+def write_report(plan: Design, path: str | Path, *, title: str = TITLE) -> None:
+    """Write the report of a design to a file, in full or not at all.
 
+    Parameters
+    ----------
+    plan : Design
+        The design.
+    path : path
+        Where to: ``.html``, or ``.pdf`` with the extra ``pdf``.
+    title : str
+        Heading of the report.
 
-def _knowledge(plan: Design) -> str:
-    """Write the section about what the design knows of the answers."""
-    if plan.inputs.rows:
-        return section("deviations", "What is known of the answers", questionnaire.known(plan))
-    return section("deviations", "Where the standard deviations come from", _deviations(plan))
+    Raises
+    ------
+    InputError
+        If the file has another ending or cannot be written.
+    MissingExtraError
+        If an extra is missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import dpstrata as dps
+    >>> plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     dps.write_report(plan, Path(folder, "design.html"), title="Pilot")
+    ...     "Pilot" in Path(folder, "design.html").read_text(encoding="utf-8")
+    True
+    """
+    path = Path(path)
+    check_report_path(path)
+    write_page(report_html(plan, title=title), path)
 
 
 def _goal(plan: Design) -> str:
     return paragraphs([goal_in_words(plan.inputs, plan.strata.unit)]) + table(
         tables.options_table(plan), columns_of_text=2
+    )
+
+
+def _questions(plan: Design) -> str:
+    """Show every question, its precision, and where its error comes from."""
+    parts = [table(tables.asked_table(plan)), table(precision_table(plan))]
+    if len(plan.questions) > 1:
+        words = (
+            "Standard error of every question in percent of its range, beside those without privacy and "
+            "with a split budget."
+        )
+        parts.append(figure(questions_chart(plan), words))
+    return "".join([*parts, table(tables.causes_table(plan))])
+
+
+def _forms(plan: Design) -> str:
+    """Show the forms, what becomes of a row, and what is published of each."""
+    published = tables.published_table(plan)
+    return "".join(
+        [
+            paragraphs([row_in_words(plan)]),
+            table(forms_table(plan)),
+            "" if published is None else table(published),
+        ]
     )
 
 
@@ -152,8 +207,22 @@ def _proof(plan: Design) -> str:
     return (
         paragraphs([proof_in_words(plan, plan.certificate), why_a_proof(plan)])
         + table(tables.certificate_table(plan))
-        + questionnaire.forms_proof(plan)
+        + _proof_of_forms(plan)
     )
+
+
+def _proof_of_forms(plan: Design) -> str:
+    """Show how close the forms come to the best there could be, and why that is a proof."""
+    said = forms_bound_in_words(plan)
+    if said is None:
+        return ""
+    why = (
+        "That is proven by a price for every question. At these prices the most that any form could "
+        "contribute, with any questions and levels, limits what all forms together can reach. Anyone can "
+        "recompute the limit without knowing how the forms were found. The sample sizes above are proven for "
+        "these forms."
+    )
+    return "<h3>The forms</h3>" + paragraphs([said, why]) + table(tables.forms_bound_table(plan))
 
 
 def _neyman(plan: Design) -> str:
@@ -176,36 +245,35 @@ def _neyman(plan: Design) -> str:
     )
 
 
-_TYPICAL = " and with the same forms; standard errors are typical ones, as shares of a question's range. "
-
-
-def _curves(plan: Design, curves: Curves) -> str:
+def _curves(plan: Design) -> str:
+    """Draw what other numbers of people and other promises would give; each point of a line is a design."""
+    points = max(min(40, _STRATA_TIMES_POINTS // len(plan.strata)), 12)
+    rows, best = precision_rows(plan, points=points)
     limited = bool((plan.problem.upper < plan.strata.sizes).any())
     unit = plan.strata.unit
-    drawn = [
-        figure(
-            precision_chart(
-                curves.precision, best=curves.best, total=plan.total, value=plan.precision, unit=unit
-            ),
-            f"Precision by the number of {unit}s, each optimally allocated under the same privacy"
-            f"{_TYPICAL if plan.inputs.rows else '. '}"
-            + (
-                f"More {unit}s never hurt here{', up to the maximums of the strata' if limited else ''}."
-                if curves.best is None
-                else f"Beyond {counted(curves.best, unit)}, the sample is less secret, and each answer needs "
-                "so much noise that additional answers do not make up for it."
-            ),
+    same_forms = " and with the same forms" if len(plan.forms) > 1 else ""
+    course = f"More {unit}s never hurt here{', up to the maximums of the strata' if limited else ''}."
+    if best is not None:
+        course = (
+            f"Beyond {counted(best, unit)}, the sample is less secret, and each answer needs so much noise "
+            "that additional answers do not make up for it."
         )
+    said = [
+        f"Precision by the number of {unit}s, each optimally allocated under the same privacy{same_forms}.",
+        precision_of(plan).explained,
+        course,
     ]
-    if curves.epsilons is not None:
-        epsilon = plan.inputs.promise.central_epsilon
+    chart = precision_chart(rows, best=best, total=plan.total, value=plan.precision, unit=unit)
+    drawn = [figure(chart, " ".join(filter(None, said)))]
+    if plan.inputs.promise.amplified:
+        epsilon, epsilons = plan.inputs.promise.central_epsilon, epsilon_rows(plan, points=points)
         drawn.append(
             figure(
-                epsilon_chart(curves.epsilons, epsilon=epsilon, value=plan.precision),
+                epsilon_chart(epsilons, epsilon=epsilon, value=plan.precision),
                 f"Precision by epsilon, with {plan.strata.counted(plan.total)}.",
             )
         )
-    return "".join(drawn) + table(tables.curve_table(curves.precision, "total", f"{unit}s"))
+    return "".join(drawn) + table(tables.curve_table(rows, "total", f"{unit}s"))
 
 
 def _promise(plan: Design) -> str:
@@ -251,16 +319,12 @@ def _respondents(plan: Design) -> str:
 
 
 def _noise(plan: Design) -> str:
-    parts = [paragraphs([tables.noise_in_words(plan)]), table(tables.noise_table(plan))]
-    if plan.inputs.rows:
-        people = table(sizes_by_form(plan, shown=tables.SHOWN))
-        parts = [paragraphs([questionnaire.budgets_in_words(plan)]), people]
+    parts = [paragraphs([noise_in_words(plan)]), table(strata_table(plan, shown=tables.SHOWN))]
     parts.append(paragraphs([influence_in_words(plan)]))
     if plan.figures:
         parts.append(table(figures_table(plan)))
     if plan.inputs.promise.amplified:
-        cap = plan.inputs.local_epsilon_cap
-        what = plan.inputs.release_form.budget_of.capitalize() if plan.inputs.rows else "Local epsilon"
+        cap, what = plan.inputs.local_epsilon_cap, plan.inputs.release_form.budget_of.capitalize()
         parts.append(
             figure(
                 budgets_chart(plan),
@@ -270,14 +334,16 @@ def _noise(plan: Design) -> str:
     return "".join(parts)
 
 
-def _deviations(plan: Design) -> str:
+def _known(plan: Design) -> str:
+    """Say what is known of the answers beforehand, question by question, and where that comes from."""
     explained = (
-        "A design may use only standard deviations that are public, known beforehand, or upper bounds. One "
-        "computed from the confidential answers reveals something about them, so it needs a privacy budget "
-        "of its own. If the standard deviations are wrong, the promise still holds, but the design is less "
-        "precise than stated."
+        "A design may use only what is public, known beforehand, or an upper bound. What was computed from "
+        "the confidential answers reveals something about them, so it needs a privacy budget of its own. "
+        "Where nothing is known, the worst case is used. If what is stated here is wrong, the promise still "
+        "holds, but the design is less precise than stated."
     )
-    return paragraphs([explained]) + table(tables.sources_table(plan), columns_of_text=2)
+    shown = tables.sources_table(plan) if tables.spread_of_strata(plan) else tables.known_table(plan)
+    return paragraphs([explained]) + table(shown, columns_of_text=2)
 
 
 def _again(plan: Design) -> str:
@@ -309,13 +375,13 @@ def _made_again(plan: Design) -> str:
         else "In Python, from the strata file strata.csv (the design document holds the same strata):"
     )
     files = (
-        "The questions are read from questions.csv, and what is known of the answers from spreads.csv. The "
-        "design document holds both: plan.inputs.questions.to_file and "
-        "plan.spreads.to_file write them again."
+        "The questions are read from questions.csv, and what is known of the answers, if anything, from "
+        "spreads.csv. The design document holds both: plan.inputs.questions.to_file and plan.spreads.to_file "
+        "write them again."
     )
     return "".join(
         [
-            paragraphs([where, *([files] if plan.inputs.rows else [])]),
+            paragraphs([where, *([files] if in_file(plan.inputs) else [])]),
             code(python_code_with_strata(plan), "Python"),
             paragraphs(["On the command line, from files:"]),
             code(command_line(plan), "Command line"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
@@ -15,14 +17,16 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.frames.files import file_digest
 from dpstrata.fielding.ledger import Entry, find_release
+from dpstrata.fielding.results.figures import Causes
+from dpstrata.fielding.results.ratios import combinations
 from dpstrata.fielding.results.results import Results, Wave
-from dpstrata.fielding.results.table import TOTAL, added
+from dpstrata.fielding.results.table import TOTAL, added, texts
 from dpstrata.numerics.arrays import IntArray
+from dpstrata.present.charts.chart import require_charts
 from dpstrata.present.charts.plot import intervals_chart
-from dpstrata.present.report.causes import error_by_cause
-from dpstrata.present.report.labels import require_language, with_labels
 from dpstrata.present.report.markup import (
     bullets,
+    check_report_path,
     code,
     figure,
     long_text,
@@ -32,36 +36,42 @@ from dpstrata.present.report.markup import (
     table,
     text,
     whole_page,
+    write_page,
 )
-from dpstrata.present.report.questionnaire import asked_table
-from dpstrata.present.report.tables import SHOWN, versions_table
+from dpstrata.present.report.tables import SHOWN, asked_table, versions_table
 from dpstrata.privacy.promises import Spent
-from dpstrata.words.estimates import (
-    REPORTED,
-    beyond_in_words,
-    doubts_in_words,
-    estimates_table,
-    interval_in_words,
-    names_of,
-    spread_of_design,
-    summary_table,
-    what_is_estimated,
-)
+from dpstrata.survey.questionnaires.question import Question
 from dpstrata.words.numbers import at_error, counted
 from dpstrata.words.results import (
+    REPORTED,
+    beyond_in_words,
     cautions_of_ledger,
     cautions_of_results,
+    doubts_in_words,
+    estimates_table,
     headline_of_results,
+    interval_in_words,
     kept_in_words,
     method_of_results,
+    names_of,
     promise_in_words,
     promised_in_words,
+    ratio_name,
+    spread_of_design,
+    summary_table,
     waves_in_words,
+    what_is_estimated,
 )
 from dpstrata.words.tables import TextTable, not_shown
 
 RESULTS_TITLE = "Survey results under differential privacy"
 _WIDE = 0.5  # of all that is possible
+_HEADER = ("estimate", "variance", "standard error", "who is asked", "devices", "office")
+
+_NOT_SHOWN = (
+    "Sums and means of numbers show no spread, and numbers that are rounded at random on devices show one in "
+    "which rounding cannot be told from who is asked. They have planned figures only."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,21 +138,61 @@ class _Release(NamedTuple):
         return f"{self.wave.split()[0]}/{name}" if self.wave else name
 
 
-def make_results_page(
+def results_html(
     plan: Design,
     result: Results,
-    published: Published,
+    published: Published | None = None,
     *,
     title: str | None = None,
     ratios: Sequence[Results] = (),
     pilot: Published | None = None,
     language: str | None = None,
 ) -> str:
-    """Write the report of results as one HTML page."""
+    """Return the results of a survey as one self-contained HTML page to sign.
+
+    Parameters
+    ----------
+    plan : Design
+        The design.
+    result : Results
+        What :func:`dpstrata.estimate` found.
+    published : Published, optional
+        The file that it comes from, as :func:`dpstrata.find_published` finds it with its entry in the ledger.
+    title : str, optional
+        Heading of the report; by default the title of the questionnaire, if it has one.
+    ratios : sequence of Results
+        What :meth:`Results.ratio` found, to be shown after the other estimates.
+    pilot : Published, optional
+        If the result is that of two waves, which :func:`dpstrata.combine_waves` found: the file of the first.
+    language : str, optional
+        Language of the questionnaire in which questions and answers are shown, by default its own; the
+        report itself is in English.
+
+    Returns
+    -------
+    str
+        The page, with its charts, without scripts or requests to anywhere. It needs the extra ``charts``.
+
+    Raises
+    ------
+    InputError
+        If the questionnaire is not in this language.
+
+    Examples
+    --------
+    >>> import dpstrata as dps
+    >>> plan = dps.design(dps.Strata([700, 900], [0.3, 0.1]), epsilon=1, total=40)
+    >>> strata = [name for name, n in zip(plan.strata.names, plan.sample_sizes) for _ in range(n)]
+    >>> result = dps.estimate_means(plan, strata, [0.4 + 0.01 * i for i in range(40)])
+    >>> "Where the error comes from" in dps.results_html(plan, result)
+    True
+    """
+    require_charts()
     asked_for = {"--title": title, "--language": language}
-    title, language = title or _title_of(plan), require_language(plan, language)
+    title = title or plan.inputs.questions.title or RESULTS_TITLE
+    language = require_language(plan, language)
     result, *ratios = [with_labels(plan, each, language) for each in (result, *ratios)]
-    releases = _releases(plan, result, published, pilot)
+    releases = _releases(plan, result, published or Published(), pilot)
     body = [
         *_header(plan, result, releases, title),
         "<main>",
@@ -157,6 +207,39 @@ def make_results_page(
         "</main>",
     ]
     return whole_page(title, body)
+
+
+def write_results(
+    plan: Design,
+    result: Results,
+    path: str | Path,
+    published: Published | None = None,
+    *,
+    title: str | None = None,
+    ratios: Sequence[Results] = (),
+    pilot: Published | None = None,
+    language: str | None = None,
+) -> None:
+    """Write the results of a survey to a file, in full or not at all.
+
+    Parameters
+    ----------
+    plan, result, published, title, ratios, pilot, language
+        As for :func:`results_html`.
+    path : path
+        Where to: ``.html``, or ``.pdf`` with the extra ``pdf``.
+
+    Raises
+    ------
+    InputError
+        If the file has another ending or cannot be written, or the questionnaire is not in this language.
+    MissingExtraError
+        If an extra is missing.
+    """
+    path = Path(path)
+    check_report_path(path)
+    page = results_html(plan, result, published, title=title, ratios=ratios, pilot=pilot, language=language)
+    write_page(page, path)
 
 
 def _releases(plan: Design, result: Results, published: Published, pilot: Published | None) -> list[_Release]:
@@ -331,11 +414,6 @@ def _promise(plan: Design, releases: Sequence[_Release]) -> str:
     )
 
 
-def _title_of(plan: Design) -> str:
-    """Return what a report is headed with where nothing else is asked for."""
-    return plan.inputs.questions.title or RESULTS_TITLE
-
-
 def _again(
     plan: Design,
     releases: Sequence[_Release],
@@ -373,3 +451,112 @@ def _signatures(releases: Sequence[_Release]) -> str:
     made = " and ".join(each.plan.digest[:16] for each in releases)
     said = f"We have read this report. The estimates are {of_files}made under {designs} with {made}."
     return signatures(said, who=("For the survey methodology", "For privacy protection"))
+
+
+# --- where the error comes from ---------------------------------------------------------------------
+
+
+def error_by_cause(plan: Design, result: Results) -> str:
+    """Split the variance of every question by cause, as planned and as estimated."""
+    words = [
+        "Error comes from asking some people and not others, from noise on single answers (on devices, or in "
+        "a batch at the office), and from the noise that the office adds to what it publishes. The standard "
+        "error of categories is the root of half the sum of the variances of their shares.",
+        "Planned figures are those of the design, with its spreads and the answers that it expected. For the "
+        "estimated ones, noise follows from the design and the number of answers that came, and the rest of "
+        "the estimated variance comes from who is asked.",
+    ]
+    splits = list(_by_question(plan, result))
+    if any(estimated is None for *_, estimated in splits):
+        words = [*words, _NOT_SHOWN]
+    cells = [
+        (name, how, *_shown(found))
+        for name, planned, estimated in splits
+        for how, found in (("planned", planned), ("estimated", estimated))
+        if found is not None
+    ]
+    caption = "Standard errors, and the variance by cause"
+    return paragraphs(words) + table(TextTable(caption, _HEADER, cells, columns_of_text=2))
+
+
+def _shown(causes: Causes) -> tuple[str, ...]:
+    """Write a standard error, and the share of each cause in the variance."""
+    total = sum(causes)
+    error = math.sqrt(total)
+    return at_error([error], error)[0], *(f"{cause / (total or 1.0):.0%}" for cause in causes)
+
+
+def _by_question(plan: Design, result: Results) -> Iterator[tuple[str, Causes, Causes | None]]:
+    """Split the planned and the estimated variance of every question, that of two waves together."""
+    designs = [(wave.weight, wave.design) for wave in result.waves] or [(1.0, plan)]
+    for j, question in enumerate(plan.inputs.questions):
+        planned = [0.0, 0.0, 0.0]
+        for weight, design in designs:
+            each = design.questions[j]
+            for i, part in enumerate((each.sampling, each.device, each.office)):
+                planned[i] += weight**2 * part
+        # a single question needs no name
+        called = question.name if len(plan.inputs.questions) > 1 else question.of_kind.estimated
+        yield called, Causes(*planned), result.questions[question.name].causes
+
+
+# --- answers as respondents read them ---------------------------------------------------------------
+
+
+def require_language(plan: Design, language: str | None) -> str:
+    """Return the language to show a questionnaire in: its own, or the one that is asked for."""
+    asked = plan.inputs.questions
+    spoken = tuple(filter(None, asked.languages))
+    if language is None:
+        return asked.language
+    if language not in spoken:
+        rule = f"be a language of the questionnaire ({', '.join(spoken)})" if spoken else "be left out here"
+        raise InputError.must("language", rule, language)
+    return language
+
+
+def with_labels(plan: Design, result: Results, language: str) -> Results:
+    """Return the same estimates, with answers as respondents read them in a language."""
+    labels = _labels(plan, language)
+    if result.ratio_of:
+        (over, above), (under, below) = (
+            (name, [labels.get((name, each), each) for each in ([some] if isinstance(some, str) else some)])
+            for name, some in result.ratio_of
+        )
+        name, answer = ratio_name(over, above, under, below)
+        labels = {(name, level): answer for level in result.columns.level}
+    columns = result.columns
+    called = [labels.get(pair, pair[1]) for pair in zip(columns.question, columns.level, strict=True)]
+    return replace(result, columns=columns._replace(level=texts(called)))
+
+
+def _labels(plan: Design, language: str) -> dict[tuple[str, str], str]:
+    """List what answers and combinations of answers are called, where that is not their code."""
+    asked = plan.inputs.questions
+    groups = [[asked[place] for place in places] for places in asked.groups.values()]
+    listed = [[question] for question in asked] + groups
+    labels = {}
+    for questions in listed:
+        name = " by ".join(question.name for question in questions)
+        for levels in _levels_of(plan, questions):
+            called = itertools.product(
+                *(_called(each, number, language) for each, number in zip(questions, levels, strict=True))
+            )
+            for level, words in zip(combinations(questions, levels), called, strict=True):
+                labels[name, level] = " and ".join(words)
+    return labels
+
+
+def _levels_of(plan: Design, questions: Sequence[Question]) -> set[tuple[int, ...]]:
+    """Return the levels that questions have on the forms that have all of them."""
+    forms = [dict(zip(form.questions, form.levels, strict=True)) for form in plan.forms]
+    names = [question.name for question in questions]
+    return {tuple(form[name] for name in names) for form in forms if set(names) <= set(form)}
+
+
+def _called(question: Question, levels: int, language: str) -> list[str]:
+    """Name every level by its label; by its code where it has none, or where two would be called the same."""
+    codes = [str(question.of_kind.answer_at(question, place, levels)) for place in range(levels)]
+    _, labels = question.wording(language)
+    called = [*labels, *codes[len(labels) :]]
+    return called if len(set(called)) == levels else codes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,15 +13,17 @@ import numpy as np
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.designs.document import VERSION
 from dpstrata.designs.record import Design
-from dpstrata.present.report.words import minimised_in_words, three_digits
 from dpstrata.privacy.promises import PROMISES
 from dpstrata.privacy.promises.epsilon import beliefs
-from dpstrata.survey.inputs import Inputs
+from dpstrata.survey.forms import Table
 from dpstrata.survey.options import RECORDED
+from dpstrata.survey.questionnaires.kinds.category import listed
+from dpstrata.survey.questionnaires.question import Question
 from dpstrata.survey.releases import OPTION
 from dpstrata.version import __version__
-from dpstrata.words.designs import noise_in_table
-from dpstrata.words.numbers import counted, figure, plain_number, round_up
+from dpstrata.words.asking import asking_of
+from dpstrata.words.numbers import counted, figure, plain_number, round_up, three_digits
+from dpstrata.words.precision import precision_of
 from dpstrata.words.tables import TextTable
 
 SHOWN = 200
@@ -31,7 +34,6 @@ SOURCES = {
     "private_pilot": "from a pilot with a privacy budget of its own",
     "confidential": "computed from confidential answers, at a stated budget",
 }
-_OPTIONAL = {"coefficient": "coefficient", "cost": "cost", "min": "min", "max": "max"}
 
 
 _IN_WORDS = {
@@ -54,16 +56,11 @@ def options_table(plan: Design) -> TextTable:
     inputs = plan.inputs
     rows = [
         ("privacy promise", inputs.promise.in_words),
-        ("noise", _noise_asked_for(plan)),
+        ("noise", asking_of(plan).asked_for),
         ("who noises", inputs.release_form.who_noises),
-        *([] if plan.inputs.rows else [("answers", _answers_asked_for(plan))]),
         *([] if inputs.device_epsilon is None else [("device epsilon", plain_number(inputs.device_epsilon))]),
-        *(
-            [("questions", f"{len(plan.questions):,} on {counted(len(plan.forms), 'form')}")]
-            if plan.inputs.rows
-            else []
-        ),
-        ("minimised", minimised_in_words(inputs).rstrip(",")),
+        _questions_asked_for(plan),
+        ("minimised", precision_of(plan).minimised),
     ]
     limits = {
         "largest local epsilon of one noised answer": inputs.local_epsilon_cap,
@@ -85,95 +82,119 @@ def options_table(plan: Design) -> TextTable:
     return TextTable("What was asked for", ("option", "value"), rows)
 
 
-def _noise_asked_for(plan: Design) -> str:
-    if plan.inputs.rows:
-        return f"{plan.mechanism.title} on whole rows of answers"
-    return plan.mechanism.title + (", chosen as the best" if plan.choice is not None else "")
+def _questions_asked_for(plan: Design) -> tuple[str, str]:
+    """Count the questions and the forms; of a single question, say what can be answered."""
+    if len(plan.questions) > 1:
+        return "questions", f"{len(plan.questions):,} on {counted(len(plan.forms), 'form')}"
+    clipped = ", others are clipped to it" if plan.inputs.clip else ""
+    return "answers", f"{plan.inputs.questions[0].answers}{clipped}"
 
 
-def _answers_asked_for(plan: Design) -> str:
-    return f"{plan.inputs.question.answers}{', others are clipped to it' if plan.inputs.clip else ''}"
+def spread_of_strata(plan: Design) -> bool:
+    """Whether what is known of the answers is a spread of each stratum, and not told by question."""
+    return len(plan.questions) == 1 and plan.inputs.spreads is None
 
 
 def allocation_table(plan: Design) -> TextTable:
     """Show the strata and how many people are invited in each, beside Neyman's allocation."""
-    columns = plan.columns()
-    rates = plan.strata.response_rates
-    optional = [name for name in _OPTIONAL if name in columns]
+    known, few = plan.columns(), range(min(len(plan.strata), SHOWN))
     neyman = next(row.sample_sizes for row in plan.compare() if row.design == "neyman")
-    of_strata = not plan.inputs.rows  # that of several questions is told with them
-    rows: list[tuple[str, ...]] = [
-        (
-            plan.strata.name(i),
-            *((plan.strata.sd_source(i).replace("_", " "),) if of_strata else ()),
-            f"{plan.strata.sizes[i]:,}",
-            *((figure(plan.sds[i]),) if of_strata else ()),
-            *(f"{columns[name][i]:,.10g}" for name in optional),
-            *(() if rates is None else (f"{rates[i]:.4g}",)),
-            f"{plan.sample_sizes[i]:,}",
-            f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}",
-            f"{neyman[i]:,}",
-        )
-        for i in range(min(len(plan.strata), SHOWN))
+    rates, strata, unit = plan.strata.response_rates, plan.strata, precision_of(plan).unit
+    of_strata = spread_of_strata(plan)
+    columns = {"stratum": [*(strata.name(i) for i in few), "all"]}
+    if of_strata:
+        columns["sd from"] = [*(strata.sd_source(i).replace("_", " ") for i in few), ""]
+    columns["people"] = [*(f"{strata.sizes[i]:,}" for i in few), f"{strata.population:,}"]
+    if of_strata:
+        columns["sd"] = [*(figure(unit * plan.sds[i]) for i in few), ""]
+    for name in ("coefficient", "cost", "min", "max"):
+        if name in known:
+            columns[name] = [*(f"{known[name][i]:,.10g}" for i in few), ""]
+    if rates is not None:
+        columns["response rate"] = [*(f"{rates[i]:.4g}" for i in few), ""]
+    columns["invited"] = [*(f"{plan.sample_sizes[i]:,}" for i in few), f"{plan.total:,}"]
+    columns["sampling rate"] = [
+        *(f"{plan.sample_sizes[i] / strata.sizes[i]:.3%}" for i in few),
+        f"{plan.total / strata.population:.3%}",
     ]
-    blank = [""] * (len(optional) + (rates is not None))
-    shares = f"{plan.total:,}", f"{plan.total / plan.strata.population:.3%}", f"{int(neyman.sum()):,}"
-    spread = ("",) * of_strata
-    rows.append(("all", *spread, f"{plan.strata.population:,}", *spread, *blank, *shares))
-    known = ("stratum", "sd from", "people", "sd") if of_strata else ("stratum", "people")
-    header = (*known, *optional, *(() if rates is None else ("response rate",)))
-    return TextTable(
-        "The strata, and the people invited in each",
-        (*header, "invited", "sampling rate", "Neyman"),
-        rows,
-        _left_out(plan),
-        columns_of_text=1 + of_strata,
+    columns["Neyman"] = [*(f"{neyman[i]:,}" for i in few), f"{int(neyman.sum()):,}"]
+    left = ""
+    if len(strata) > SHOWN:
+        left = (
+            f"{len(strata) - SHOWN:,} more strata are not shown. The design document holds them all; "
+            'dps.load_design("design.json").save("design.csv") writes them as a table.'
+        )
+    return TextTable.of_columns(
+        "The strata, and the people invited in each", columns, left, columns_of_text=1 + of_strata
     )
 
 
-def noise_table(plan: Design) -> TextTable:
-    """Show budget and noise of each stratum."""
-    inputs = plan.inputs
-    capped = inputs.local_epsilon_cap is not None
-    local, noise, central = plan.local_epsilons, plan.noise_sds, plan.central_epsilons
-    is_capped = plan.capped
+def asked_table(plan: Design, language: str | None = None) -> TextTable:
+    """List the questions: with their importance, or as respondents read them in a language."""
+    importance = language is None and len(plan.questions) > 1
+    asked = plan.inputs.questions
+    texts = any(question.text for question in asked)
     rows = [
         (
-            plan.strata.name(i),
-            f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}",
-            *((round_up(float(local[i]), 3),) if inputs.promise.amplified else ()),
-            noise_in_table(plan, float(noise[i])),
-            *(("yes" if is_capped[i] else "no", round_up(float(central[i]), 3)) if capped else ()),
+            question.name,
+            *((question.wording(language or "")[0],) if texts else ()),
+            question.of_kind.title,
+            question.answers if language is None else answers_in_words(question, language),
+            *((f"{question.importance:g}",) if importance else ()),
         )
-        for i in range(min(len(plan.strata), SHOWN))
+        for question in asked
     ]
-    header = (
-        *("stratum", "sampling rate"),
-        *((inputs.release_form.budget_of,) if inputs.promise.amplified else ()),
-        f"noise sd of {inputs.release_form.noise_sd_of}",
-        *(("capped", "central epsilon") if capped else ()),
+    header = ("question", *(("text",) if texts else ()), "kind", "answers")
+    weighed = ("importance",) if importance else ()
+    title = "What is asked" if language is None else "What was asked"
+    return TextTable(title, (*header, *weighed), rows, columns_of_text=len(header))
+
+
+def answers_in_words(question: Question, language: str) -> str:
+    """Say what can be answered, as respondents read it where that differs from the codes."""
+    _, labels = question.wording(language)
+    if not labels:
+        return question.answers
+    shown = labels[::-1] if question.kind == "yes_no" and not question.no_first else labels
+    return f"{listed(shown)}{', or blank' if question.blank else ''}"
+
+
+def causes_table(plan: Design) -> TextTable:
+    """Split the variance of every question into shares."""
+    causes = {"sampling": "who is asked", "device": "noise on answers", "office": "the office's noise"}
+    if not any(each.office for each in plan.questions):
+        del causes["office"]
+    parts = [(each.name, [float(getattr(each, cause)) for cause in causes]) for each in plan.questions]
+    rows = [(name, *(f"{part / (sum(own) or 1.0):.0%}" for part in own)) for name, own in parts]
+    return TextTable("Where the variance of every question comes from", ("question", *causes.values()), rows)
+
+
+def published_table(plan: Design) -> TextTable | None:
+    """List the published tables of every form with their share of the budget; ``None`` if there are none."""
+    rows = [
+        (str(number), _table_in_words(plan, levels, each), f"{each.budget:.0%}")
+        for number, form in enumerate(plan.forms, start=1)
+        for levels in [dict(zip(form.questions, form.levels, strict=True))]
+        for each in form.tables
+    ]
+    if not rows:
+        return None
+    return TextTable(
+        "What the office publishes of each form, in every stratum",
+        ("form", "table", "share of the office's budget"),
+        rows,
+        "The number of rows of each form in each stratum is published too.",
+        columns_of_text=2,
     )
-    return TextTable("Budgets, rounded upwards, and noise", header, rows, _left_out(plan))
 
 
-def _allowed(inputs: Inputs) -> str:
-    """Say which answers there can be."""
-    if inputs.clip:
-        return f"are {inputs.clipping}"
-    return f"lie in {inputs.space}" if inputs.space.numbers else f"are one of {inputs.question.answers}"
-
-
-def noise_in_words(plan: Design) -> str:
-    """Say what the budgets of the strata are."""
-    inputs, release = plan.inputs, plan.inputs.release_form
-    start = plan.mechanism.in_words(release.noise_goes_to)
-    start += f"; answers {_allowed(inputs)}. "
-    if not inputs.promise.amplified:
-        return f"{start}A secret sample does not strengthen this promise, so it does not change the noise."
-    return (
-        f"{start}The smaller the share of a stratum that is invited, the better the sample hides a person, "
-        f"and the more {release.published} may spend (the local epsilon) for the same promise to everyone."
-    )
+def _table_in_words(plan: Design, levels: dict[str, int], each: Table) -> str:
+    if len(each.questions) > 1:
+        cells = math.prod(levels[name] for name in each.questions)
+        return f"{' × '.join(each.questions)}: the counts of all {cells:,} combinations"
+    (name,) = each.questions
+    question = next(one for one in plan.inputs.questions if one.name == name)
+    return f"{name}: {question.of_kind.table_in_words(levels[name])}"
 
 
 def certificate_table(plan: Design) -> TextTable:
@@ -215,6 +236,21 @@ def _titles_of_prices(plan: Design, proof: Bound) -> list[str]:
         return titles + [f"price of the room of stratum {i}" for i in range(1, prices - people + 1)]
     titles = ["price of budget 1"] if proof.measure in ("variance", "planned_variance") else []
     return titles + [f"price of target {i}" for i in range(1, prices - len(titles) + 1)]
+
+
+def forms_bound_table(plan: Design) -> TextTable:
+    """Show the numbers of the proof about forms."""
+    bound = plan.forms_bound
+    assert bound is not None
+    what = (
+        "people before the office's noise" if plan.inputs.asks_by_question else "variance for one interview"
+    )
+    rows = [
+        (f"{what}, with these forms", f"{bound.value:.12g}"),
+        (f"{what}, that no forms can beat", f"{bound.lower_bound:.12g}"),
+        ("relative gap, at most", f"{round_up(100.0 * bound.relative_gap, 2)}%"),
+    ]
+    return TextTable("Figures of the proof about forms", ("figure", "value"), rows)
 
 
 def beliefs_table(plan: Design) -> TextTable | None:
@@ -265,6 +301,30 @@ def sources_table(plan: Design) -> TextTable:
     )
 
 
+def known_table(plan: Design) -> TextTable:
+    """Show what is known of the answers beforehand, question by question."""
+    spreads = plan.spreads
+    rows = [(name, _told_in_words(values, len(plan.strata))) for name, values in spreads.values.items()]
+    return TextTable("What is known of the answers", ("question", "known"), rows, columns_of_text=2)
+
+
+_TOLD = {"proportion": "shares", "sd": "standard deviations", "mean": "means"}
+
+
+def _told_in_words(values: dict[str, np.ndarray], strata: int) -> str:
+    """Say which columns tell something, and in how many strata."""
+    found = {
+        _TOLD[column]: int((~np.isnan(told.reshape(strata, -1))).any(axis=1).sum())
+        for column, told in values.items()
+    }
+    said = [f"{what} in {_of(number, strata)}" for what, number in found.items() if number]
+    return " and ".join(said) or "nothing; the worst case is used"
+
+
+def _of(number: int, strata: int) -> str:
+    return "all strata" if number == strata else f"{number:,} of {counted(strata, 'stratum')}"
+
+
 def versions_table(plan: Design) -> TextTable:
     """Show what computed the design, and what identifies it."""
     rows = [
@@ -275,16 +335,6 @@ def versions_table(plan: Design) -> TextTable:
         ("SHA-256 of the design", plan.digest),
     ]
     return TextTable("Versions and digest", ("what", "value"), rows)
-
-
-def _left_out(plan: Design) -> str:
-    left = len(plan.strata) - SHOWN
-    if left <= 0:
-        return ""
-    return (
-        f"{left:,} more strata are not shown. The design document holds them all; "
-        'dps.load_design("design.json").save("design.csv") writes them as a table.'
-    )
 
 
 def curve_table(rows: Sequence[Mapping[str, Any]], column: str, heading: str) -> TextTable:

@@ -9,34 +9,17 @@ import numpy as np
 from dpstrata.allocation.comparison import Comparison
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.allocation.variances import stratum_variances
-from dpstrata.designs.influence import largest_influence
+from dpstrata.designs.questions import largest_influence
 from dpstrata.designs.record import Design
 from dpstrata.survey.inputs import Inputs
-from dpstrata.words.estimates import REPORTED
-from dpstrata.words.forms import beside_in_words, forms_bound_in_words, result_in_short
-from dpstrata.words.numbers import counted, money, percent_up, round_up
-from dpstrata.words.usefulness import alarm
+from dpstrata.words.asking import asking_of, office_adds_noise
+from dpstrata.words.design_tables import typical_error_if_split
+from dpstrata.words.numbers import counted, money, per_hundred, percent_up, round_up
+from dpstrata.words.precision import alarm, precision_asked_for, precision_of
+from dpstrata.words.proofs import forms_bound_in_words
+from dpstrata.words.results import REPORTED
 
 _LISTED_SIZES = 6
-OBJECTIVES = {
-    "mean": "the variance of the estimated population mean",
-    "trace": "the sum of the variances of the stratum means",
-    "unit_free": "the sum of the variances of the stratum means, each relative to its stratum's own",
-    "custom": "the sum of the variances of the stratum means, weighted by the squared coefficients",
-}
-OBJECTIVES_OF_SHARES = {
-    "mean": "half the sum of the variances of the estimated shares",
-    "trace": "half the sum of the variances of all strata's shares",
-    "unit_free": "half the sum of the variances of all strata's shares, each relative to its stratum's own",
-    "custom": "half the sum of the variances of all strata's shares, weighted by the squared coefficients",
-}
-
-
-def minimised_in_words(inputs: Inputs) -> str:
-    """Name what is made as small as possible."""
-    if inputs.rows:
-        return "the average variance of the questions, in squared ranges and weighted by importance,"
-    return (OBJECTIVES if inputs.space.numbers else OBJECTIVES_OF_SHARES)[inputs.objective]
 
 
 def headline(plan: Design) -> str:
@@ -49,58 +32,32 @@ def headline(plan: Design) -> str:
     >>> print(headline(dps.design(strata, epsilon=1.0, total=200)))
     117 + 42 + 22 + 19 = 200 interviews give a standard error of 0.00937; without privacy, they would give 0.00622. Neyman's allocation would give 0.00972 under the same privacy. Proven optimal.
     """  # noqa: E501 - the sentence is shown whole
-    useless = alarm(plan)
-    said = [_result(plan), *([] if useless is None else [useless])]
-    if plan.forms_bound is not None:
-        return " ".join([*said, f"{_proof(plan)[:-1]} for these forms.", forms_bound_in_words(plan)])
-    return " ".join([*said, neyman_in_words(plan), _proof(plan)])
-
-
-def _result(plan: Design) -> str:
-    if plan.inputs.rows:
-        return f"{result_in_short(plan)} {beside_in_words(plan)}"
-    sizes = plan.sample_sizes.tolist()
+    precision, useless, of_forms = precision_of(plan), alarm(plan), forms_bound_in_words(plan)
+    sizes, unit = plan.sample_sizes.tolist(), plan.strata
     if 1 < len(sizes) <= _LISTED_SIZES:
-        who = f"{' + '.join(f'{n:,}' for n in sizes)} = {plan.strata.counted(plan.total)}"
+        who = f"{' + '.join(f'{n:,}' for n in sizes)} = {unit.counted(plan.total)}"
     else:
-        who = f"{plan.strata.counted(plan.total)} in {counted(len(sizes), 'stratum')}"
-    give = "gives" if plan.total == 1 else "give"
+        who = f"{unit.counted(plan.total)} in {counted(len(sizes), 'stratum')}"
+    on_forms = f" on {counted(len(plan.forms), 'form')}" if len(plan.forms) > 1 else ""
+    give, it = ("gives", "it") if plan.total == 1 else ("give", "they")
     cost = "" if plan.cost is None else f" at a cost of {money(plan.cost)}"
-    plain = plan.standard_error_without_privacy
-    plain = plan.variance_parts.sampling if plain is None else plain
-    it = "it" if plan.total == 1 else "they"
-    beside = f"without privacy, {it} would give {three_digits(plain)}"
-    return f"{who} {give} {measure_in_words(plan)}{cost}; {beside}."
-
-
-def measure_in_words(plan: Design) -> str:
-    """Name the precision of a design and give its value."""
-    if plan.standard_error is None:
-        return f"an objective ({plan.inputs.objective}) of {three_digits(plan.variance)}"
-    error, of = plan.inputs.precision_in_words
-    said = f" for {of}" if not plan.inputs.space.numbers else ""
-    said = f" for the {plan.inputs.mean_in_words}" if plan.inputs.clip else said
-    return f"{error} {three_digits(plan.standard_error)}{said}"
-
-
-def three_digits(value: float) -> str:
-    """Write a positive number with three digits, and as people write numbers.
-
-    Examples
-    --------
-    >>> three_digits(0.01956), three_digits(588.2), three_digits(5741.0), three_digits(3e-9)
-    ('0.0196', '588', '5,740', '3.00e-09')
-    """
-    if value == 0 or not 1e-5 <= value < 1e9:
-        return f"{value:.2e}" if value else "0"
-    rounded = float(f"{value:.2e}")
-    return f"{rounded:,.{max(2 - math.floor(math.log10(rounded)), 0)}f}"
+    plain = precision.written(precision.value(plan.variance_parts.sampling), short=True)
+    said = f"{who}{on_forms} {give} {precision.headed(plan.precision)}{cost}"
+    result = f"{said}; without privacy, {it} would give {plain}"
+    if of_forms is None:
+        ending = [neyman_in_words(plan), _proof(plan)]
+    else:
+        split = precision.written(typical_error_if_split(plan))
+        result += f", and with the budget split over the questions {split}"
+        ending = [f"{_proof(plan)[:-1]} for these forms.", of_forms]
+    return " ".join([f"{result}.", *([] if useless is None else [useless]), *ending])
 
 
 def neyman_in_words(plan: Design) -> str:
     """Say what Neyman's allocation would give for the same cost; with equal costs, with as many people."""
     neyman = next(row for row in plan.compare() if row.design == "neyman")
-    shown = three_digits(neyman.variance if neyman.standard_error is None else neyman.standard_error)
+    precision = precision_of(plan)
+    shown = precision.written(precision.value(neyman.variance), short=True)
     if np.array_equal(neyman.sample_sizes, plan.sample_sizes):
         return "Neyman's allocation is the same."
     amount = " of the same cost" if plan.strata.costs_differ else ""
@@ -180,7 +137,7 @@ def goal_in_words(inputs: Inputs, unit: str = "interview") -> str:
     >>> goal_in_words(Inputs(epsilon=1.0, total=200))
     'Which allocation of exactly 200 interviews makes the variance of the estimated population mean smallest?'
     """
-    return inputs.goal.in_words(unit, f"makes {minimised_in_words(inputs)} smallest")
+    return inputs.goal.in_words(unit, f"makes {precision_asked_for(inputs).minimised} smallest")
 
 
 def odds_in_words(plan: Design) -> str:
@@ -207,7 +164,7 @@ def influence_in_words(plan: Design) -> str:
     Whatever one person sends, the result of a stratum shifts by at most 3.8% of the range of the answers, range/(m(1 − ρ)) with m answers of which a share ρ is replaced: in stratum '2' with 30 answers. Someone who merely answers untruthfully shifts it by at most 3.4%.
     """  # noqa: E501 - the sentences are shown whole
     found = largest_influence(plan)
-    form = "" if found.form is None else f" and form {found.form + 1}"
+    form = "" if len(plan.forms) == 1 else f" and form {found.form + 1}"
     name, answers = plan.strata.names[found.stratum], counted(math.floor(found.answers), "answer")
     where = f"the result of a stratum{' and form' if form else ''}"
     there, share = f"in stratum {name!r}{form} with {answers}", percent_up(found.by_lying)
@@ -238,3 +195,84 @@ def neighbours_in_words(plan: Design) -> str:
         "A stratum in which nobody answers takes the result of the nearest one with answers, in the order of "
         f"this table{within}."
     )
+
+
+def row_in_words(plan: Design) -> str:
+    """Say what becomes of the answers of a form."""
+    rates = [rate for form in plan.forms for rate in (form.least_replaced, form.replaced)]
+    least, most = per_hundred(min(rates)), per_hundred(max(rates))
+    of_100 = least if least == most else f"{least} to {most}"
+    noise = "with noise of its own" if office_adds_noise(plan) else "without further noise"
+    after = (
+        "All rows are published."
+        if plan.inputs.device_epsilon is None
+        else f"The office adds them up, and publishes the tables below {noise}."
+    )
+    dealt = "one form, dealt at random" if len(plan.forms) > 1 else "the same form"
+    return (
+        f"Every person in the sample gets {dealt}. On their device the whole row of answers is sent as it is "
+        f"or, about {of_100} times in 100, replaced by a random row. {after}"
+    )
+
+
+def noise_in_words(plan: Design) -> str:
+    """Say how answers are randomised, and on what the budgets of the strata depend."""
+    said, release = [f"{asking_of(plan).noise_in_words}."], plan.inputs.release_form
+    if plan.inputs.promise.amplified:
+        said.append(
+            "The smaller the share of a stratum that is invited, the better the sample hides a person, and "
+            f"the more {release.published} may spend (the {release.budget_of}) for the same promise to "
+            "everyone."
+        )
+    else:
+        said.append("A secret sample does not strengthen this promise, so it does not change the noise.")
+    if len(plan.questions) == 1:
+        said.append(f"The noise sd is that of {release.noise_sd_of}.")
+    return " ".join(said)
+
+
+# --- what a reader should know before signing -------------------------------------------------------
+
+
+def cautions(plan: Design) -> list[str]:
+    """List what might not be what was meant: sources, weak promises, too many interviews, lone answers."""
+    return [*_about_deviations(plan), *_about_promise(plan), *_about_sizes(plan)]
+
+
+def _about_deviations(plan: Design) -> list[str]:
+    sources = [plan.strata.sd_source(i) for i in range(len(plan.strata))]
+    confidential = sum(source in ("confidential", "private_pilot") for source in sources)
+    found = []
+    if confidential:
+        spent = plan.privacy["spent_on_deviations"]
+        found.append(
+            f"The standard deviations of {counted(confidential, 'stratum')} come from confidential answers. "
+            f"They have cost epsilon = {round_up(spent, 3)} in addition to the survey."
+        )
+    if "prior" in sources:
+        found.append(
+            f"The standard deviations of {counted(sources.count('prior'), 'stratum')} are prior knowledge: "
+            "only the planner can vouch that they were not computed from the confidential answers."
+        )
+    return found
+
+
+def _about_promise(plan: Design) -> list[str]:
+    promise = plan.inputs.promise
+    local = plan.local_epsilons if promise.amplified else np.empty(0)
+    return [*promise.cautions, *plan.inputs.release_form.cautions(local)]
+
+
+def _about_sizes(plan: Design) -> list[str]:
+    found = []
+    if plan.outcome is not None and plan.inputs.goal.fixes_total:
+        found.append(f"{plan.strata.counted(plan.total)} exceed the best number. {plan.outcome_in_words}")
+    if plan.risks_empty_stratum and plan.response_in_words is not None:
+        found.append(plan.response_in_words)
+    single = int(np.sum((plan.sample_sizes == 1) & (plan.strata.sizes > 1)))
+    if single:
+        found.append(
+            f"{counted(single, 'stratum')} {'has' if single == 1 else 'have'} a single {plan.strata.unit}, "
+            "from which no spread can be estimated; for intervals, set the minimum per stratum to 2 or more."
+        )
+    return found

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from dpstrata.errors import QuestionnaireError
-from dpstrata.files.columns import Finding, require_none
+from dpstrata.files.columns import Finding, KnownColumns, require_none
 from dpstrata.numerics.arrays import FloatArray, read_only
 from dpstrata.privacy.rows import Quadratic
 from dpstrata.survey.questionnaires.kinds.base import Impossible, Known
 from dpstrata.survey.questionnaires.question import Question
-from dpstrata.survey.questionnaires.question_columns import KnownColumns
-from dpstrata.survey.questionnaires.questionnaire import Questionnaire
-from dpstrata.survey.questionnaires.shorthand import Questions, read_questions
+from dpstrata.survey.questionnaires.questionnaire import Questionnaire, Questions, read_questions
+from dpstrata.words.numbers import counted
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
@@ -30,6 +29,8 @@ TOLD_BY = ("proportion", "sd", "mean")
 COLUMNS = ("stratum", "question", "category", *TOLD_BY)
 _LISTED = 5
 
+Told: TypeAlias = Mapping[str, Mapping[str, list[Any]]]
+"""What is known of the answers, as documents hold it: by question and column, a row for each stratum."""
 Values = dict[str, dict[str, FloatArray]]
 """By question and column that tells something: strata in rows, and categories, if it has any, in columns."""
 
@@ -150,6 +151,29 @@ class Spreads:
         spreads._put(strata, questionnaire, _values_of_table(table, strata, questionnaire))
         return spreads
 
+    @classmethod
+    def of_told(cls, strata: Strata, questionnaire: Questionnaire, told: Told | None) -> Spreads:
+        """Read what documents hold, as :attr:`told` writes it."""
+        given: dict[str, dict[str, Any]] = {column: {} for column in TOLD_BY}
+        for name, columns in (told or {}).items():
+            for column, values in columns.items():
+                given.setdefault(column, {})[name] = np.array(values, dtype=float)
+        proportions, sds, means = (given[column] for column in TOLD_BY)
+        return cls(strata, questionnaire, proportions=proportions, sds=sds, means=means)
+
+    @property
+    def told(self) -> Told | None:
+        """What is known, as documents hold it; ``None`` where nothing is."""
+        told = {
+            name: {
+                column: np.where(np.isnan(values), None, values).tolist()  # type: ignore[call-overload]
+                for column, values in columns.items()
+                if not np.isnan(values).all()
+            }
+            for name, columns in self.values.items()
+        }
+        return {name: columns for name, columns in told.items() if columns} or None
+
     def _put(self, strata: Strata, questionnaire: Questionnaire, values: Values) -> None:
         put = object.__setattr__
         put(self, "strata", strata)
@@ -249,14 +273,14 @@ class Spreads:
         InputError
             If there is a file of another kind.
         """
-        from dpstrata.files.overwriting import write_result
-        from dpstrata.files.writing import require_table_path
+        from dpstrata.files.writing import require_table_path, write_result
 
         require_table_path(Path(path))
         write_result(self.table(), Path(path))
 
     def __repr__(self) -> str:
-        return f"Spreads({len(self.strata):,} strata, {len(self.questionnaire):,} questions)"
+        strata, questions = counted(len(self.strata), "stratum"), counted(len(self.questionnaire), "question")
+        return f"Spreads({strata}, {questions})"
 
 
 def _nothing(strata: Strata, questionnaire: Questionnaire) -> Values:
@@ -307,7 +331,9 @@ def _in_words(each: Impossible, question: Question, strata: Strata) -> str:
 
 def _values_of_table(table: Table, strata: Strata, questionnaire: Questionnaire) -> Values:
     """Read what is known from a long table, or report everything that is wrong with it."""
-    known = KnownColumns(table, COLUMNS, required=("stratum", "question"), numbers=TOLD_BY, row="row")
+    known = KnownColumns(
+        table, COLUMNS, required=("stratum", "question"), numbers=TOLD_BY, row="row", error=QuestionnaireError
+    )
     known.require_header()
     places = _Places(strata, questionnaire)
     texts = [known.optional_texts(column) for column in COLUMNS[:3]]

@@ -21,7 +21,7 @@ RELEASES = {
 
 
 def kind_of(name: str) -> type[Release]:
-    """Return the form of release that a value of the option asks for."""
+    """Return the form of release that a value of the option asks for, where an answer is noised by itself."""
     module, kind = RELEASES[name][0].split(".")
     found: type[Release] = getattr(import_module(f"{__name__}.{module}"), kind)
     return found
@@ -39,8 +39,6 @@ def release_of(options: Any) -> Release:
     if not isinstance(name, str) or name not in RELEASES:
         known = f"{', '.join(map(repr, [*RELEASES][:-1]))} or {[*RELEASES][-1]!r}"
         raise InputError(f"{option(OPTION)} must be {known}, got {name!r}.", value=name)
-    if not options.rows:
-        return kind_of(name).asked_for(options)
-    from dpstrata.survey.releases.rows import OF_ROWS
+    from dpstrata.survey.releases.rows import are_rows, kind_of_rows
 
-    return OF_ROWS[name].asked_for(options)
+    return (kind_of_rows(name) if are_rows(options) else kind_of(name)).asked_for(options)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.noise import Noise, ScaledNoise
@@ -27,6 +28,19 @@ from dpstrata.survey.releases import OPTION
 if TYPE_CHECKING:
     from dpstrata.designs.record import Design
     from dpstrata.survey.inputs import Inputs
+    from dpstrata.survey.questionnaires.question import Question
+
+
+def one_target(name: str, question: Question, stated: float | None) -> float | None:
+    """Return the target of the only question, which may be stated for the survey or for the question."""
+    own: float | None = getattr(question, name)
+    if None not in (own, stated) and own != stated:
+        raise InputError(
+            f"{option(name)} is {stated:g}, and the question {question.name!r} has a target of {own:g}; "
+            "remove one of them.",
+            argument=name,
+        )
+    return own if stated is None else stated
 
 
 class Release(ABC):
@@ -44,6 +58,8 @@ class Release(ABC):
     """Whether the strata have no noise at the budget that depends on n, but each published figure has."""
     leaves_out: ClassVar[Mapping[str, Any]] = {}
     """Options that do not go with it, and what they are then."""
+    of_rows: ClassVar[bool] = False
+    """Whether a person's answers are randomised together, as a row on a form, and not one by itself."""
 
     # words: who noises what, and who sees it
     budget_of: ClassVar[str] = "local epsilon"
@@ -71,7 +87,19 @@ class Release(ABC):
         """List what to ask for to get this release instead of that of a design, if it is worth suggesting."""
         return []
 
+    def added_up(self, device_epsilon: float | None) -> tuple[str, ...]:
+        """Name the releases that an office can make of the same answers, noised on devices or raw."""
+        return ("sums", "mean")
+
     # --- checks -------------------------------------------------------------------------------
+
+    def settle(self, inputs: Inputs) -> None:
+        """Fill in the options that follow from others: the target of the only question is the survey's."""
+        put, question = object.__setattr__, inputs.question
+        for name in ("target_se", "target_margin"):
+            if getattr(question, name) is not None:
+                put(inputs, name, one_target(name, question, getattr(inputs, name)))
+        put(inputs, "questions", inputs.questions.without_targets())
 
     def check(self, inputs: Inputs) -> None:  # noqa: B027 - some go with everything
         """Refuse other options that do not go with it."""

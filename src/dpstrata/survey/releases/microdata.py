@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from dpstrata.errors import InputError, option
+from dpstrata.errors import InputError, NotAvailableError, option
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.survey.releases import OPTION
@@ -38,12 +38,20 @@ class Microdata(Release):
     told: ClassVar[str] = "sent"
 
     def check(self, inputs: Inputs) -> None:
-        """Refuse a device budget: the budget of a published answer follows from the sample sizes."""
+        """Refuse a device budget: the budget of a published answer follows from the sample sizes.
+
+        For categories only pure epsilon is worked out.
+        """
         if inputs.device_epsilon is not None:
             raise InputError(
                 f"{option('device_epsilon')} needs {option(OPTION, 'sums')}, got "
                 f"{option(OPTION, self.name)}: what a published answer may spend follows from the sample "
                 f"sizes. Limit it with {option('local_epsilon_cap')}, or publish sums."
+            )
+        if not inputs.space.numbers and not inputs.promise.any_mechanism:
+            raise NotAvailableError(
+                f"{option('questions')} with categories support pure epsilon only, got a promise of "
+                f"{inputs.promise.title}."
             )
 
     @property

@@ -1,19 +1,45 @@
-"""The releases of a questionnaire: rows of answers are randomised, and rows or tables of them published.
+"""The releases of rows: a person's answers are randomised together, and rows or tables of them published.
 
-The mathematics of rows is that of forms (``allocation/form_terms.py``); what differs here is who sees what.
+The mathematics of rows is that of forms (``allocation/form_terms.py``); what differs here is what else can be
+asked for, and who sees what.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from dpstrata.errors import InputError, option
+from dpstrata.privacy.mechanisms.category_response import CategoryResponse
+from dpstrata.survey.forms import AUTO, are_chosen, as_forms, names_on, require_complete, require_partition
+from dpstrata.survey.goals import check_expected_mean
+from dpstrata.survey.releases import OPTION
+from dpstrata.survey.releases.base import Release, one_target
 from dpstrata.survey.releases.microdata import Microdata
 from dpstrata.survey.releases.sums import Sums
+from dpstrata.survey.targets import CV
 from dpstrata.words.numbers import factor_up, plain_number, round_up
 
 if TYPE_CHECKING:
-    from dpstrata.survey.releases.base import Release
+    from dpstrata.survey.inputs import Inputs
+
+ROWS = "randomized_response"  # what happens to a row, and the name of the noise in documents
+# options that speak of a single answer, and what they are where nobody gave them
+_OF_ONE_ANSWER: dict[str, Any] = {"local_epsilon_cap": None, "objective": "mean"}
+# those that speak of one question, which may be the only one
+_OF_ONE_QUESTION: dict[str, Any] = {
+    "target_se": None,
+    "target_margin": None,
+    "target_cv": None,
+    "expected_mean": None,
+    "clip": False,
+    "prior": None,
+}
+_INSTEAD = {
+    "target_se": "give each question its own target_se (in an XLSForm: dp_target)",
+    "target_margin": "give each question its own target_margin",
+}
 
 _FIXED = "forms are fixed before any answer is seen, and are the same in all strata"
 _DEALT_IN_SECRET = (
@@ -26,16 +52,93 @@ _ROWS = "the number of rows in each stratum and of each form"
 _WHO_GOT = "who got which form"
 
 
-class _OfRows:
+def are_rows(inputs: Inputs) -> bool:
+    """Whether a person's answers are randomised together, as a row on a form.
+
+    The only question of a survey is noised by any mechanism that fits it instead, unless its form or its
+    spreads are given, or it has categories whose counts are published.
+    """
+    counted = inputs.release == "sums" and inputs.questions[0].names and inputs.device_epsilon is not None
+    given = inputs.forms != AUTO or inputs.spreads is not None
+    return len(inputs.questions) > 1 or given or bool(counted)
+
+
+def kind_of_rows(name: str) -> type[Release]:
+    """Return the form of release of rows that a value of the option asks for."""
+    if name not in _KINDS:
+        raise InputError(
+            f"rows of answers are published as they are or as tables; use {option(OPTION, 'sums')} or "
+            f"{option(OPTION, 'microdata')} instead of {option(OPTION, name)}.",
+            argument=OPTION,
+        )
+    return _KINDS[name]
+
+
+class _OfRows(Release):
     """What is said of whole rows, whatever is published of them."""
 
     __slots__ = ()
 
+    of_rows: ClassVar[bool] = True
     protected: ClassVar[str] = "a person's answers, all of them together,"
+
+    def settle(self, inputs: Inputs) -> None:
+        """Give the only question its targets; refuse what is not for rows, and read the forms."""
+        put = object.__setattr__
+        of_one = {**_OF_ONE_ANSWER, **({} if len(inputs.questions) == 1 else _OF_ONE_QUESTION)}
+        for name, default in of_one.items():
+            if getattr(inputs, name) != default:
+                instead = f"; {_INSTEAD[name]}" if name in _INSTEAD else ""
+                raise InputError(
+                    f"{option(name)} is for a single question that is noised by itself{instead}.",
+                    argument=name,
+                )
+        alone = len(inputs.questions) == 1 and inputs.mechanism == CategoryResponse.name  # which is the same
+        if not alone and inputs.mechanism not in ("best", ROWS):
+            raise InputError(
+                "rows of answers are always randomised as a whole, by randomized response; remove "
+                f"{option('mechanism')}.",
+                argument="mechanism",
+            )
+        if inputs.epsilon is None or inputs.delta or inputs.zcdp is not None or inputs.gdp is not None:
+            raise InputError("rows of answers support pure epsilon only; remove delta, zcdp or gdp.")
+        put(inputs, "mechanism", ROWS)
+        put(inputs, "forms", as_forms(inputs.forms))
+        names = inputs.questions.names
+        if not isinstance(inputs.forms, str):
+            everyone = [question.name for question in inputs.questions if question.everyone]
+            chosen = are_chosen(inputs.forms)
+            require_partition(names_on(inputs.forms), names, everyone, overlap=chosen)
+        if are_chosen(inputs.forms):
+            require_complete(inputs.forms, inputs.questions, tables=self.noise_power == 2)
+        if len(names) == 1:
+            _give_targets(inputs)
+
+    def added_up(self, device_epsilon: float | None) -> tuple[str, ...]:
+        """Name sums, where there are devices: the office never sees raw rows."""
+        return () if device_epsilon is None else ("sums",)
 
     def also_assumed(self, *, everyone: bool) -> tuple[str, ...]:
         """Say how forms come to people; where everyone is asked, each form alone keeps the promise."""
         return _FIXED, _DEALT if everyone else _DEALT_IN_SECRET
+
+
+def _give_targets(inputs: Inputs) -> None:
+    """Make the targets of the survey those of its only question, so that they are stated once."""
+    put, question = object.__setattr__, inputs.question
+    check_expected_mean(inputs)
+    if inputs.target_cv is not None and inputs.target_se is None:
+        put(inputs, "target_se", CV(inputs.target_cv).standard_error(z=inputs.z, mean=inputs.expected_mean))
+        put(inputs, "target_cv", None)
+        put(inputs, "expected_mean", None)
+    own = replace(
+        question,
+        target_se=one_target("target_se", question, inputs.target_se),
+        target_margin=one_target("target_margin", question, inputs.target_margin),
+    )
+    put(inputs, "target_se", None)
+    put(inputs, "target_margin", None)
+    put(inputs, "questions", replace(inputs.questions, questions=(own,)))
 
 
 class RowMicrodata(_OfRows, Microdata):
@@ -46,6 +149,15 @@ class RowMicrodata(_OfRows, Microdata):
     noise_sd_of: ClassVar[str] = "the mean"
     published: ClassVar[str] = "a single randomised row"
     published_one: ClassVar[str] = "one randomised row"
+
+    def check(self, inputs: Inputs) -> None:
+        """Refuse a device budget."""
+        if inputs.device_epsilon is not None:
+            raise InputError(
+                f"with rows of answers, {option(OPTION, self.name)} takes the device budget from the "
+                f"sample sizes; remove {option('device_epsilon')}, or use {option(OPTION, 'sums')}.",
+                argument="device_epsilon",
+            )
 
     @property
     def who_noises(self) -> str:
@@ -97,6 +209,20 @@ class RowSums(_OfRows, Sums):
     published_one: ClassVar[str] = "one published form"
     told: ClassVar[str] = "counts"
 
+    @classmethod
+    def asked_for(cls, options: Any) -> Self:
+        """Take the device budget; what it does to a row is up to its form."""
+        return cls(options.device_epsilon)
+
+    def check(self, inputs: Inputs) -> None:
+        """Require devices."""
+        if self.device_epsilon is None:
+            raise InputError(
+                f"rows are randomised on devices, so {option(OPTION, self.name)} requires "
+                f"{option('device_epsilon')}.",
+                argument="device_epsilon",
+            )
+
     @property
     def noised_at(self) -> tuple[str, ...]:
         """On devices, or at the office where it gets raw rows."""
@@ -147,4 +273,4 @@ class RowSums(_OfRows, Sums):
         return "what a person's device sends, or a form's tables, knowing everyone who got that form"
 
 
-OF_ROWS: dict[str, type[Release]] = {"microdata": RowMicrodata, "sums": RowSums}
+_KINDS: dict[str, type[Release]] = {"microdata": RowMicrodata, "sums": RowSums}

@@ -131,7 +131,7 @@ class Sums(Aggregated):
     def alternatives(cls, plan: Design) -> list[Inputs]:
         """Offer the same promises with two layers, then an office that sees raw answers."""
         inputs, offered = plan.inputs, []
-        if inputs.release != Microdata.name or not inputs.space.numbers:
+        if type(inputs.release_form) is not Microdata or not inputs.space.numbers:
             return []
         raw = replace(inputs, **{OPTION: cls.name, "device_epsilon": None, **cls.leaves_out})
         if inputs.promise.any_mechanism:

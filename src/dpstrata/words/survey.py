@@ -1,4 +1,4 @@
-"""Strata for the eye."""
+"""What a survey is about, for the eye: its strata and its questions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from dpstrata.words.tables import SHOWN_STRATA, TextTable, not_shown
 
 if TYPE_CHECKING:
     from dpstrata.numerics.arrays import FloatArray, IntArray
+    from dpstrata.survey.questionnaires.question import Question
+    from dpstrata.survey.questionnaires.questionnaire import Questionnaire
     from dpstrata.survey.strata import Strata
 
 _LISTED = 5  # strata in a message
@@ -45,3 +47,30 @@ def population_table(strata: Strata, *, most: int = SHOWN_STRATA) -> TextTable:
     rows.append(("all", f"{strata.population:,}", *[""] * (len(columns) - 1)))
     title = counted(len(strata), "stratum")
     return TextTable(title, ("stratum", *columns), rows, not_shown(len(strata) - shown, "strata"))
+
+
+def questions_table(questionnaire: Questionnaire) -> TextTable:
+    """Show questions with what was said about them; columns that are empty are left out."""
+    columns = {
+        "kind": [question.of_kind.title for question in questionnaire],
+        "answers": [question.answers for question in questionnaire],
+        "importance": [figure(question.importance) for question in questionnaire],
+        "target": [_target(question) for question in questionnaire],
+        "together": [question.together or "" for question in questionnaire],
+        "asked of": ["everyone" if question.everyone else "" for question in questionnaire],
+    }
+    shown = {name: cells for name, cells in columns.items() if any(cells)}
+    rows = [
+        (question.name, *(cells[place] for cells in shown.values()))
+        for place, question in enumerate(questionnaire)
+    ]
+    return TextTable(counted(len(questionnaire), "question"), ("question", *shown), rows)
+
+
+def _target(question: Question) -> str:
+    """Say the precision to reach."""
+    if question.target_se is not None:
+        return f"SE {figure(question.target_se)} or less"
+    if question.target_margin is not None:
+        return f"margin {figure(question.target_margin)} or less"
+    return ""
