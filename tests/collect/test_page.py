@@ -133,8 +133,9 @@ def test_a_number_or_a_scale_alone_is_sent_as_a_number(browser, asked, mechanism
         strata, questions=asked, epsilon=1, total=200, release="sums", device_epsilon=3, mechanism=mechanism
     )
     (randomizer,) = randomizers_of(plan)
-    readings = randomizer.reports_of_cells(0, range(randomizer.cells_in(0)))
-    with serving(dps.respondent_kit(plan)) as served, responding(browser, served) as visit:
+    kit = dps.respondent_kit(plan)
+    readings = randomizer.reports_of_cells(0, range(kit.cells_at(0, 0)))
+    with serving(kit) as served, responding(browser, served) as visit:
         visit.open(served.link(0)).press("Start").sees("Question 1 of 1").without_barriers()
         if asked.kind == "number":
             visit.writes("80000").press("Next").sees("Question 1 of 1").writes("77")

@@ -78,11 +78,22 @@ def numbers_alone(times=1.0):
         (dps.Question("points", "scale", lower=0, upper=100, step=1), {"mechanism": "sine"}),
     ]
     devices = [
-        dps.design(strata, questions=question, epsilon=1, total=100, release="sums", device_epsilon=times * E, **options)
+        dps.design(
+            strata,
+            questions=question,
+            epsilon=1,
+            total=100,
+            release="sums",
+            device_epsilon=times * E,
+            **options,
+        )
         for question, options in asked
         for E in (1.0, 4.0)
     ]
-    return [*devices, dps.design(strata, questions=asked[0][0], epsilon=0.3 * times, total=40, mechanism="sine")]
+    return [
+        *devices,
+        dps.design(strata, questions=asked[0][0], epsilon=0.3 * times, total=40, mechanism="sine"),
+    ]
 
 
 def any_answer(question, chance):

@@ -26,7 +26,9 @@ def plan_of(release="sums", asked=YES_NO, **more):
 def cell_of(plan, stratum, report):
     """The cell of a report, found by making the reports of all cells."""
     (randomizer,), row = randomizers_of(plan), plan.strata.names.index(stratum)
-    return randomizer.reports_of_cells(row, range(randomizer.cells_in(row))).index(report)
+    kit = dps.respondent_kit(plan, text="How?")
+    cells = range(kit.cells_at(0, kit.odds[row][0]))
+    return randomizer.reports_of_cells(row, cells).index(report)
 
 
 def read(path):

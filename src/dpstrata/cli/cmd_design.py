@@ -32,7 +32,7 @@ def design_command(
 ) -> None:
     """Allocate a sample to strata: the exact optimum, with a proof."""
     from dpstrata.cli.screen import print_design
-    from dpstrata.designs.saving import to_json
+    from dpstrata.designs.document import to_json
     from dpstrata.words.design_tables import tables
 
     plan = _design(strata, options, out, plot)

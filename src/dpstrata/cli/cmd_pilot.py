@@ -95,7 +95,7 @@ def main_design_command(
 
 def _show(plan: Design, out: Path | None, *, full: bool, json: bool) -> None:
     from dpstrata.cli.screen import print_design
-    from dpstrata.designs.saving import to_json
+    from dpstrata.designs.document import to_json
     from dpstrata.words.design_tables import strata_table
 
     if out is not None:

@@ -56,8 +56,7 @@ def choose_range_command(
     from json import dumps
 
     from dpstrata.cli.screen import print_paragraph, print_table
-    from dpstrata.files.overwriting import write_result
-    from dpstrata.files.writing import require_apart
+    from dpstrata.files.writing import require_apart, write_result
     from dpstrata.planning.choose_range import choose_range
     from dpstrata.planning.load import load_design
     from dpstrata.words.what_if import range_sentences, range_table

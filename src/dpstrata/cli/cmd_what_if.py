@@ -57,8 +57,7 @@ def evaluate_command(
     from json import dumps
 
     from dpstrata.cli.screen import print_paragraph, print_table
-    from dpstrata.files.overwriting import write_result
-    from dpstrata.files.writing import require_apart
+    from dpstrata.files.writing import require_apart, write_result
     from dpstrata.planning.evaluate import evaluate
     from dpstrata.present.charts.allocations import allocations
     from dpstrata.present.charts.chart import check_chart_path
@@ -113,9 +112,8 @@ def sweep_command(
     from rich.progress import track
 
     from dpstrata.cli.screen import print_table
-    from dpstrata.files.overwriting import write_result
-    from dpstrata.files.writing import require_apart
-    from dpstrata.planning.sweep import combinations, sweep_rows
+    from dpstrata.files.writing import require_apart, write_result
+    from dpstrata.planning.evaluate import combinations, sweep_rows
     from dpstrata.present.charts.chart import check_chart_path
     from dpstrata.present.charts.plot import sweep_chart
     from dpstrata.words.tables import TextTable
@@ -203,8 +201,7 @@ def sensitivity_command(
     from json import dumps
 
     from dpstrata.cli.screen import print_table
-    from dpstrata.files.overwriting import write_result
-    from dpstrata.files.writing import require_apart
+    from dpstrata.files.writing import require_apart, write_result
     from dpstrata.planning.load import load_design
     from dpstrata.planning.sensitivity import sensitivity
 
@@ -235,8 +232,7 @@ def compare_releases_command(
     from json import dumps
 
     from dpstrata.cli.screen import print_table
-    from dpstrata.files.overwriting import write_result
-    from dpstrata.files.writing import require_apart
+    from dpstrata.files.writing import require_apart, write_result
     from dpstrata.planning.compare_releases import compare_releases
     from dpstrata.planning.load import load_design
     from dpstrata.words.what_if import release_table

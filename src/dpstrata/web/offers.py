@@ -9,7 +9,7 @@ from typing import Any, Literal
 from dpstrata.designs.choice import BEST
 from dpstrata.designs.record import Design
 from dpstrata.errors import DpstrataError
-from dpstrata.planning.best import design_as_asked
+from dpstrata.planning.design import design_as_asked
 from dpstrata.privacy.mechanisms import MECHANISMS, mechanism_class
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import OF_STRATA

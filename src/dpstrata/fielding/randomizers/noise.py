@@ -209,10 +209,6 @@ class NoiseRandomizer(Randomizer):
         if len(reports):
             steps_of_reports(self.plan, stratum, reports)
 
-    def cells_in(self, stratum: int) -> int | None:
-        """Return how many cells there are, if there is no end of them or the office makes them ``None``."""
-        return noise_at(self.plan, stratum).cells if self.plan.inputs.release_form.noised_at else None
-
     def reports_of_cells(self, stratum: int, cells: Sequence[int]) -> list[Any]:
         """Write outputs as devices report them: what :func:`steps_of_reports` reads again."""
         shares = noise_at(self.plan, stratum).shares(np.array(cells, dtype=np.int64))

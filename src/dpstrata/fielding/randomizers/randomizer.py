@@ -114,10 +114,6 @@ class Randomizer(ABC):
         """Refuse what devices of a stratum cannot send."""
 
     @abstractmethod
-    def cells_in(self, stratum: int) -> int | None:
-        """How many reports there are in a stratum where they can be counted; ``None`` where not."""
-
-    @abstractmethod
     def reports_of_cells(self, stratum: int, cells: Sequence[int]) -> list[Any]:
         """Return the reports that a collector counted."""
 

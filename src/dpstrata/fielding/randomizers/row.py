@@ -115,10 +115,6 @@ class RowRandomizer(Randomizer):
             )
         return cells
 
-    def cells_in(self, stratum: int) -> int | None:
-        """Return how many different rows there are."""
-        return self.designed.cells
-
     def reports_of_cells(self, stratum: int, cells: Sequence[int]) -> list[Any]:
         """Return the cells, which are what devices send."""
         return list(cells)
