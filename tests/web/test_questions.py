@@ -3,10 +3,10 @@
 import json
 
 import pytest
+from dpstrata.web.workers import work
 
 import dpstrata as dps
-from dpstrata.web.limits import LIMITS
-from dpstrata.web.worker import work
+from dpstrata.web.requests import LIMITS
 from questionnaires import YES_NO, write_form
 
 QUESTIONS = {

@@ -13,14 +13,13 @@ import psutil
 import pyarrow
 import pytest
 import uvicorn
+from dpstrata.web.workers import LENGTHS, ClientGoneError, Pool, Worker, memory_kept, pack
 from pyarrow import parquet
 
 from dpstrata.servers.running import open_socket
 from dpstrata.web.app import make_app
-from dpstrata.web.limits import Limits
-from dpstrata.web.pool import ClientGoneError, Pool, Worker
 from dpstrata.web.replies import Reply
-from dpstrata.web.worker import LENGTHS, memory_kept, pack
+from dpstrata.web.requests import Limits
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +58,7 @@ def as_bytes(columns, ending):
 def worker(tmp_path):
     """A worker as the server starts it, whose temporary files are in a folder of the test's own."""
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    command = [sys.executable, "-m", "dpstrata.web.worker"]
+    command = [sys.executable, "-m", "dpstrata.web.workers"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
     ) as process:
