@@ -71,7 +71,7 @@ screenshots: $(VENV)/.installed system ## Retake the screenshots of the planner 
 	$(BIN)/python docs/screenshots_collect.py
 
 web: $(VENV)/.installed ## Build the planner's and the respondents' page from web/ (needs Node 20 or newer)
-	$(BIN)/python -m dpstrata.designs.schema options > web/src/options.json
+	$(BIN)/python -m dpstrata.designs.document_shape options > web/src/options.json
 	cd web && npm ci --ignore-scripts --no-audit --no-fund && node build.mjs
 
 web-check: web ## Rebuild both pages and compare them with the committed ones

@@ -45,21 +45,19 @@ if TYPE_CHECKING:
     from dpstrata.planning.choose_range import choose_range
     from dpstrata.planning.compare_releases import compare_releases
     from dpstrata.planning.design import design
-    from dpstrata.planning.evaluate import evaluate
+    from dpstrata.planning.evaluate import evaluate, sweep
     from dpstrata.planning.load import load_design
     from dpstrata.planning.sensitivity import sensitivity
     from dpstrata.planning.solve_epsilon import solve_epsilon
-    from dpstrata.planning.sweep import sweep
     from dpstrata.present.charts.plot import plot
     from dpstrata.present.report.page import report_html, write_report
     from dpstrata.present.report.results import Published, find_published, results_html, write_results
     from dpstrata.privacy.amplification import central_epsilon, local_epsilon
     from dpstrata.simulation.pilot import simulate_pilot
     from dpstrata.simulation.survey import simulate, synthetic_population
-    from dpstrata.survey.questionnaires.question import Question
+    from dpstrata.survey.questionnaires.question import Question, Translation
     from dpstrata.survey.questionnaires.questionnaire import Questionnaire
     from dpstrata.survey.questionnaires.spreads import Spreads
-    from dpstrata.survey.questionnaires.translation import Translation
     from dpstrata.survey.strata import Strata
     from dpstrata.survey.targets import CV, SE, Margin
 
@@ -89,7 +87,7 @@ _HOMES = {
     "Spreads": "survey.questionnaires.spreads",
     "Strata": "survey.strata",
     "StrataError": "errors",
-    "Translation": "survey.questionnaires.translation",
+    "Translation": "survey.questionnaires.question",
     "back_up": "collect.overseeing",
     "central_epsilon": "privacy.amplification",
     "certify": "allocation.proof.certificate",
@@ -127,7 +125,7 @@ _HOMES = {
     "solve": "allocation.solvers.solve",
     "solve_epsilon": "planning.solve_epsilon",
     "survey_status": "collect.overseeing",
-    "sweep": "planning.sweep",
+    "sweep": "planning.evaluate",
     "synthetic_population": "simulation.survey",
     "verify_draw": "fielding.draw",
     "write_report": "present.report.page",

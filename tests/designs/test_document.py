@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpstrata as dps
-from dpstrata.designs.document_shape import DesignDocument
-from dpstrata.designs.schema import design_schema
+from dpstrata.designs.document_shape import DesignDocument, design_schema
 from dpstrata.words.numbers import factor_up, round_up
 from problems import MECHANISMS, OBJECTIVES, PAPER_SDS, PAPER_SIZES, asked_of
 
@@ -232,7 +231,7 @@ def test_arrays_are_read_only():
 def test_the_published_schema_is_current():
     published = Path(__file__).parents[2] / "docs" / "design-document.schema.json"
     assert published.read_text() == design_schema(), (
-        "run: python -m dpstrata.designs.schema > " + published.name
+        "run: python -m dpstrata.designs.document_shape > " + published.name
     )
 
 

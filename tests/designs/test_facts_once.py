@@ -15,7 +15,7 @@ from dpstrata.allocation import variances
 from dpstrata.allocation.comparison import compare_designs
 from dpstrata.cli import app
 from dpstrata.designs import choice, reading, record
-from dpstrata.designs.tables import design_columns
+from dpstrata.designs.document import design_columns
 from dpstrata.planning import curves
 from dpstrata.privacy.promises import promise_of
 from dpstrata.survey.goals import goal_of, targets_of

@@ -5,7 +5,7 @@ import pytest
 
 import dpstrata as dps
 from collecting import QUESTIONS
-from dpstrata.designs.influence import largest_influence
+from dpstrata.designs.questions import largest_influence
 from dpstrata.fielding.randomizers.row import odds_in
 from dpstrata.present.report.words import influence_in_words
 

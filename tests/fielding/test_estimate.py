@@ -11,7 +11,7 @@ import dpstrata as dps
 from dpstrata.fielding.answer_files import open_answers, read_numbers
 from dpstrata.fielding.collected import read_collected
 from dpstrata.fielding.sample import ReportKey
-from dpstrata.survey.questionnaires.shorthand import read_shorthand
+from dpstrata.survey.questionnaires.questionnaire import read_shorthand
 
 UNCLEAR = (
     "a comma before three digits can mean thousands or decimals; write no thousands separators, and decimals "

@@ -19,7 +19,7 @@ from dpstrata.fielding.ledger import locked
 from dpstrata.fielding.publish import privatize, publish
 from dpstrata.fielding.randomizers.noise import noised_sum
 from dpstrata.fielding.releases import SumsFielding
-from dpstrata.survey.questionnaires.shorthand import read_shorthand
+from dpstrata.survey.questionnaires.questionnaire import read_shorthand
 from dpstrata.words.numbers import figure
 from extent import few
 from problems import CASES, is_additive

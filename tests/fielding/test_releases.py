@@ -11,7 +11,7 @@ from dpstrata.fielding.answer_files import STRATUM
 from dpstrata.fielding.releases import fielding_of
 from dpstrata.files.writing import table_content, write_atomically
 from dpstrata.privacy.mechanisms import get_mechanism
-from dpstrata.survey.questionnaires.shorthand import read_shorthand
+from dpstrata.survey.questionnaires.questionnaire import read_shorthand
 from dpstrata.survey.releases import OPTION, RELEASES, kind_of
 from problems import CASES
 from surveys import collected_of, reports_of

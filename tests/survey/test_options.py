@@ -11,8 +11,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.cli.options import takes_options
-from dpstrata.designs.document_shape import InputsPart
-from dpstrata.designs.schema import options_json
+from dpstrata.designs.document_shape import InputsPart, options_json
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import OF_STRATA, OPTIONS, RECORDED, Option
 from dpstrata.web.requests import Options

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpstrata as dps
-from dpstrata.survey.questionnaires.shorthand import read_shorthand
+from dpstrata.survey.questionnaires.questionnaire import read_shorthand
 
 
 def test_arrays_are_copied_and_read_only():

@@ -5,7 +5,7 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.cli.refusals import in_flags
-from dpstrata.survey.questionnaires.shorthand import read_shorthand
+from dpstrata.survey.questionnaires.questionnaire import read_shorthand
 from dpstrata.survey.strata_checks import find_large_spreads
 
 UNIT = read_shorthand((0, 1))[0]

@@ -8,7 +8,7 @@ import json
 import pytest
 
 import dpstrata as dps
-from dpstrata.designs.saving import to_json
+from dpstrata.designs.document import to_json
 from dpstrata.present.report.words import headline
 from dpstrata.web.endpoints import ENDPOINTS
 from dpstrata.web.examples import EXAMPLES

@@ -76,7 +76,7 @@ def design_command(
 ) -> None:
     """Allocate a sample to strata: the exact optimum, with a proof."""
     from dpstrata.cli.screen import print_design
-    from dpstrata.designs.saving import to_json
+    from dpstrata.designs.document import to_json
     from dpstrata.words.design_tables import tables
 
     plan = _design(strata, options, out, plot)
@@ -199,7 +199,7 @@ def main_design_command(
 
 def _show_wave(plan: Design, out: Path | None, *, full: bool, json: bool) -> None:
     from dpstrata.cli.screen import print_design
-    from dpstrata.designs.saving import to_json
+    from dpstrata.designs.document import to_json
     from dpstrata.words.design_tables import strata_table
 
     if out is not None:
@@ -277,8 +277,7 @@ def choose_range_command(
 ) -> None:
     """Choose the range to which amounts are clipped, from what is publicly expected of them."""
     from dpstrata.cli.screen import print_json, print_paragraph, print_table
-    from dpstrata.files.overwriting import write_result
-    from dpstrata.files.writing import require_apart
+    from dpstrata.files.writing import require_apart, write_result
     from dpstrata.planning.choose_range import choose_range
     from dpstrata.planning.load import load_design
     from dpstrata.words.what_if import range_sentences, range_table

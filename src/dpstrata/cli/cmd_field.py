@@ -98,8 +98,7 @@ def frame_command(
 ) -> None:
     """Count the strata of a frame and write them as a strata file."""
     from dpstrata.fielding.frames import frame_strata, open_frame
-    from dpstrata.files.overwriting import write_unless_edited
-    from dpstrata.files.writing import require_apart, require_table_path
+    from dpstrata.files.writing import require_apart, require_table_path, write_unless_edited
 
     source: Literal["public", "prior"] | None = None if sd_source is None else sd_source.value
     everyone = open_frame(frame, id=id, stratum=stratum, table=table, sheet=sheet, engine=engine.value)
@@ -316,7 +315,7 @@ def estimate_command(
     ratio: Annotated[
         list[str] | None,
         typer.Option(
-            help="With a questionnaire, estimate a ratio of this figure, written question=answer, to that of "
+            help="Estimate a ratio of this figure, written question=answer, to that of "
             "--over; several answers are separated by |. Repeat both options for more."
         ),
     ] = None,
@@ -379,7 +378,7 @@ def _warn_unlisted(wave: _Wave) -> None:
 def _show(result: Results, ratios: list[Results], files: _Files, *, json: bool) -> None:
     """Write and show the estimates, and ratios of them."""
     from dpstrata.cli.screen import print_paragraph, print_table
-    from dpstrata.files.overwriting import write_result
+    from dpstrata.files.writing import write_result
     from dpstrata.present.charts.plot import plot as chart_of
 
     out, covariance, plot = files

@@ -55,8 +55,7 @@ def evaluate_command(
 ) -> None:
     """Compare an allocation you already have with the best one under the same privacy."""
     from dpstrata.cli.screen import print_json, print_paragraph, print_table
-    from dpstrata.files.overwriting import write_result
-    from dpstrata.files.writing import require_apart
+    from dpstrata.files.writing import require_apart, write_result
     from dpstrata.planning.evaluate import evaluate
     from dpstrata.present.charts.allocations import allocations
     from dpstrata.present.charts.chart import check_chart_path
@@ -109,9 +108,8 @@ def sweep_command(
     from rich.progress import track
 
     from dpstrata.cli.screen import print_json, print_table
-    from dpstrata.files.overwriting import write_result
-    from dpstrata.files.writing import require_apart
-    from dpstrata.planning.sweep import combinations, sweep_rows
+    from dpstrata.files.writing import require_apart, write_result
+    from dpstrata.planning.evaluate import combinations, sweep_rows
     from dpstrata.present.charts.chart import check_chart_path
     from dpstrata.present.charts.plot import sweep_chart
     from dpstrata.words.tables import TextTable
@@ -198,8 +196,7 @@ def sensitivity_command(
     from dataclasses import asdict
 
     from dpstrata.cli.screen import print_json, print_table
-    from dpstrata.files.overwriting import write_result
-    from dpstrata.files.writing import require_apart
+    from dpstrata.files.writing import require_apart, write_result
     from dpstrata.planning.load import load_design
     from dpstrata.planning.sensitivity import sensitivity
 
@@ -228,8 +225,7 @@ def compare_releases_command(
 ) -> None:
     """Show what every form of release would give for the goal of a design, and who learns what."""
     from dpstrata.cli.screen import print_json, print_table
-    from dpstrata.files.overwriting import write_result
-    from dpstrata.files.writing import require_apart
+    from dpstrata.files.writing import require_apart, write_result
     from dpstrata.planning.compare_releases import compare_releases
     from dpstrata.planning.load import load_design
     from dpstrata.words.what_if import release_table

@@ -20,8 +20,7 @@ from dpstrata.files.writing import write_atomically
 from dpstrata.privacy.rows import DENOMINATOR
 from dpstrata.survey.questionnaires.kinds.base import LONGEST_TITLE, is_plain
 from dpstrata.survey.questionnaires.question import Question
-from dpstrata.survey.questionnaires.questionnaire import Questionnaire
-from dpstrata.survey.questionnaires.shorthand import shorthand_of
+from dpstrata.survey.questionnaires.questionnaire import Questionnaire, shorthand_of
 from dpstrata.words.consent import languages
 
 VERSION = 1

@@ -1,14 +1,75 @@
-"""The shape of the design document, as Pydantic models: what its JSON may hold."""
+"""The shape of the design document, as Pydantic models: what its JSON may hold.
+
+``python -m dpstrata.designs.document_shape`` prints what is made from it for others: the JSON Schema of the
+document or, with the word ``options``, the options as the page reads them.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from dpstrata.survey.option_models import model_of
-from dpstrata.survey.options import LARGEST_TOTAL, RECORDED
+from dpstrata.designs.document import FORMAT, VERSION
+from dpstrata.survey.options import LARGEST_TOTAL, OPTIONS, RECORDED, Option
 from dpstrata.survey.questionnaires.question import Kind
+
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+_KINDS: dict[type, Any] = {
+    int: Annotated[int, Field(strict=True)],
+    float: Number,
+    bool: Annotated[bool, Field(strict=True)],
+    str: Annotated[str, Field(strict=True)],
+}
+
+
+def model_of(
+    name: str,
+    base: type[BaseModel],
+    options: Iterable[Option],
+    *,
+    forms: Mapping[str, Any],
+    required: bool,
+) -> type[BaseModel]:
+    """Make the model of an object with an entry for each option.
+
+    Parameters
+    ----------
+    name : str
+        What the schema calls it.
+    base : type
+        The model that it extends; its docstring describes it.
+    options : iterable of Option
+        The options.
+    forms : mapping
+        The types of options that have a form of their own.
+    required : bool
+        Whether every option must be there.
+    """
+    parts: dict[str, Any] = {}
+    for each in options:
+        kind = forms[each.name] if each.name in forms else _KINDS[each.kind]
+        about: Any = Field(
+            ... if required else each.default,
+            description=each.sentence,
+            json_schema_extra=range_of(each),
+        )
+        parts[each.name] = (kind | None if each.optional else kind, about)
+    return create_model(name, __base__=base, __doc__=base.__doc__, **parts)
+
+
+def range_of(option: Option) -> dict[str, Any]:
+    """Return what can be given, in the words of JSON Schema; whoever makes a design requires it."""
+    stated = {
+        "minimum": option.least,
+        "maximum": option.most,
+        "exclusiveMinimum": option.above,
+        "enum": list(option.choices) or None,
+    }
+    return {word: end for word, end in stated.items() if end is not None}
+
 
 Count = Annotated[int, Field(ge=1, le=LARGEST_TOTAL)]
 Real = Annotated[float, Field(allow_inf_nan=False)]
@@ -269,3 +330,34 @@ class DesignDocument(_Part):
     forms: list[FormPart] | None = None
     questions: list[QuestionResultPart] | None = None
     forms_bound: FormsBoundPart | None = None
+
+
+_TYPES: dict[type, str] = {int: "integer", float: "number", bool: "boolean", str: "string"}
+
+
+def design_schema() -> str:
+    """Return the schema as JSON text."""
+    dialect = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:{FORMAT}:{VERSION}",
+    }
+    return json.dumps(dialect | DesignDocument.model_json_schema(), indent=1) + "\n"
+
+
+def options_json() -> str:
+    """Return every option of a design with its type, default and limits, as JSON text."""
+    options: dict[str, dict[str, Any]] = {
+        name: {
+            **({"type": _TYPES[each.kind]} if each.kind in _TYPES else {}),
+            "default": each.default,
+            **range_of(each),
+        }
+        for name, each in OPTIONS.items()
+    }
+    return json.dumps(options, indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.stdout.write(options_json() if sys.argv[1:] == ["options"] else design_schema())

@@ -1,4 +1,4 @@
-"""What a design says of what is asked: its forms, and the precision of every question."""
+"""What a design says of what is asked: forms, the precision of every question, what is expected of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpstrata.allocation.form_items import as_items, forms_problem, mixture_of
 from dpstrata.allocation.forms import Forms, FormsProblem
 from dpstrata.allocation.response import expected_inverse
 from dpstrata.allocation.variances import figure_noise, question_parts
-from dpstrata.designs.expected import expected_answers
+from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.privacy.mechanisms.kernels import point, s
 from dpstrata.survey.forms import Table
@@ -213,3 +213,102 @@ def forms_to_prove(plan: Design) -> tuple[FormsProblem, Forms]:
     targets = variance_targets(plan.inputs) if plan.inputs.asks_by_question else None
     problem = forms_problem(spreads, *mixture_of(plan.problem, plan.sample_sizes), targets)
     return as_items(problem, spreads, plan.inputs.chosen_forms)
+
+
+_ALIKE = 0.1  # by which shares may differ that are told by one spread
+
+
+def expected_answers(plan: Design) -> list[float | None]:
+    """Return the mean, or share of yes, expected of every question, where it is known in all strata."""
+    if len(plan.inputs.questions) == 1 and (mean := _expected_of_survey(plan)) is not None:
+        return [mean]
+    weights = plan.strata.sizes / plan.strata.population
+    means = []
+    for told in plan.spreads.values.values():
+        known = told.get("mean", told.get("proportion"))
+        # a category has a share for each of its answers, and no single figure
+        whole = math.nan if known is None or known.ndim > 1 else float(weights @ known)
+        means.append(None if math.isnan(whole) else whole)
+    return means
+
+
+def _expected_of_survey(plan: Design) -> float | None:
+    """Return the mean of the only question, as far as options or columns of the strata say so."""
+    if plan.inputs.expected_mean is not None:
+        return plan.inputs.expected_mean
+    strata, question = plan.strata, plan.inputs.question
+    space = question.space
+    if not space.numbers:
+        return None
+    try:
+        means = strata.expected_means(question)
+    except InputError:  # a column of that name that holds something else
+        means = None
+    if means is None:
+        shares = _implied_shares(plan)
+        if shares is None:
+            return None
+        means = space.at_shares(shares)
+    mean = float((strata.sizes * means).sum() / strata.population)
+    return mean if space.lower < mean < space.upper else None
+
+
+def _implied_shares(plan: Design) -> FloatArray | None:
+    """Find the shares of two answers from their spread, where they are alike; of p and 1 − p the smaller."""
+    strata, question = plan.strata, plan.inputs.question
+    sources = [strata.sd_sources] if isinstance(strata.sd_sources, str) else strata.sd_sources
+    if "bound" in sources:
+        return None
+    sds = plan.sds * plan.problem.forms.ranges[0]
+    shares = question.of_kind.proportions_of(question, sds, strata.sizes)
+    return None if shares is None or np.ptp(shares) > _ALIKE else shares
+
+
+@dataclass(frozen=True, slots=True)
+class Influence:
+    """The most that one person can shift the result of a stratum, or of a form there, in shares of the range.
+
+    Attributes
+    ----------
+    stratum : int
+        Where it is most.
+    form : int
+        The form there, by position.
+    answers : float
+        How many answers are expected there.
+    by_lying : float
+        By answering anything: range/m.
+    by_sending : float or None
+        By sending anything that is counted, past the randomiser: range/(m(1 − ρ)). ``None`` where noise is
+        added, because then any number may be sent.
+    """
+
+    stratum: int
+    form: int
+    answers: float
+    by_lying: float
+    by_sending: float | None
+
+
+def largest_influence(plan: Design) -> Influence:
+    """Find where one person can shift a result the most.
+
+    Notes
+    -----
+    A row of K cells is kept with probability 1 − ρ = y/(y + K), y = expm1(E), and estimates divide by that.
+    """
+    rates = np.ones(len(plan.strata)) if plan.strata.response_rates is None else plan.strata.response_rates
+    cells = [form.cells for form in plan.forms]
+    sizes = [form.sample_sizes for form in plan.forms]
+    answers = np.maximum(np.column_stack(sizes) * rates[:, np.newaxis], 1.0)
+    kept = np.ones(answers.shape)
+    if cells[0]:
+        budget = plan.inputs.device_epsilon
+        y = np.expm1(plan.local_epsilons if budget is None else np.full(len(plan.strata), budget))
+        kept = y[:, np.newaxis] / (y[:, np.newaxis] + np.array(cells, float))
+    shifts = np.where(np.column_stack(sizes) > 0, 1.0 / (answers * kept), 0.0)
+    stratum, form = (int(place) for place in np.unravel_index(np.argmax(shifts), shifts.shape))
+    m = float(answers[stratum, form])
+    bounded = cells[0] or not plan.inputs.release_form.noised_at
+    sending = float(shifts[stratum, form]) if bounded else None
+    return Influence(stratum, form, m, 1.0 / m, sending)

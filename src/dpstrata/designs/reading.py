@@ -20,15 +20,14 @@ from dpstrata.allocation.proof.forms import FormsBound, certify_forms
 from dpstrata.designs.choice import Choice
 from dpstrata.designs.document import FORMAT, VERSION
 from dpstrata.designs.document_shape import BoundPart, DesignDocument, InputsPart, StratumPart, WavesPart
-from dpstrata.designs.outcome import Outcome
 from dpstrata.designs.questions import forms_to_prove
 from dpstrata.designs.waves import Waves
 from dpstrata.errors import DpstrataError, InputError
 from dpstrata.files.writing import as_path
+from dpstrata.survey.goals import Outcome
 from dpstrata.survey.inputs import Inputs
-from dpstrata.survey.questionnaires.question import Question
+from dpstrata.survey.questionnaires.question import Question, Translation
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
-from dpstrata.survey.questionnaires.translation import Translation
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.strata import Strata
 from dpstrata.version import __version__

@@ -37,27 +37,32 @@ from dpstrata.allocation.variances import (
     VarianceParts,
     noise_by_column,
     stratum_variances,
+    variance_if_some_answer,
     variance_parts,
 )
 from dpstrata.designs.choice import Choice, better_mechanism, better_releases
 from dpstrata.designs.consent import consent_of
-from dpstrata.designs.document import design_digest, design_document
-from dpstrata.designs.expected import expected_answers, precision_if_some_answer
-from dpstrata.designs.outcome import Outcome
+from dpstrata.designs.document import (
+    design_columns,
+    design_digest,
+    design_document,
+    design_table,
+    save_design,
+)
 from dpstrata.designs.questions import (
     DesignedForm,
     DesignedQuestion,
+    expected_answers,
     forms_of,
     questions_of,
     variance_targets,
 )
-from dpstrata.designs.tables import design_columns, design_table
 from dpstrata.designs.waves import Waves
-from dpstrata.files.frames import FrameLibrary, frame_of
+from dpstrata.files.tables import FrameLibrary, frame_of
 from dpstrata.numerics.arrays import ALL, BoolArray, FloatArray, IntArray, Rows, read_only
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.survey.costs import total_cost
-from dpstrata.survey.goals import Budget
+from dpstrata.survey.goals import Budget, Outcome
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.strata import Strata
 from dpstrata.words.consent import Consent
@@ -493,8 +498,15 @@ class Design:
         return self.variance if self.standard_error is None else self.standard_error
 
     def precision_if(self, share: float) -> float | None:
-        """Return the same if a share of those invited answers; ``None`` if the design counts on one."""
-        return precision_if_some_answer(self, share)
+        """Return the same if a share of those invited answers; ``None`` for designs that count on one.
+
+        Those have response rates, or a mean, whose noise is set by the number of answers; or they are waves.
+        """
+        if self.expected_answers is not None or self.scaled_by_answers or self.waves is not None:
+            return None
+        correct = self.inputs.finite_population
+        variance = variance_if_some_answer(self.problem, self.sample_sizes, share, finite_population=correct)
+        return variance if self.standard_error is None else math.sqrt(variance)
 
     @cached_property
     def digest(self) -> str:
@@ -511,8 +523,6 @@ class Design:
         InputError
             If a file of another kind is there, or another design that was drawn or released.
         """
-        from dpstrata.designs.saving import save_design
-
         save_design(self, Path(path))
 
     def __eq__(self, other: object) -> bool:

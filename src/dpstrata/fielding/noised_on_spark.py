@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dpstrata.errors import InputError
 from dpstrata.fielding.frames.spark import finite, quoted, spark_errors, text_of_column
-from dpstrata.files.formulas import unmarked
+from dpstrata.files.cells import unmarked
 from dpstrata.files.headers import require_columns
 
 if TYPE_CHECKING:

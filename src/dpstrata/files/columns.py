@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from dpstrata.errors import CellMistake, MistakesError
-from dpstrata.files.cells import is_error_value, text_of
+from dpstrata.files.cells import is_error_value, read_yes_no, text_of
 from dpstrata.files.headers import columns_in_words
 from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray
@@ -256,6 +256,62 @@ class Columns:
         if column in self._counts:
             return _THOUSANDS.fullmatch(text) is not None
         return self._unclear_commas and has_two_readings(text)
+
+
+class KnownColumns(Columns):
+    """The columns of a table, none of which may be unknown, and some of which may be left out."""
+
+    def __init__(
+        self,
+        table: Table,
+        known: Sequence[str],
+        *,
+        required: Sequence[str],
+        numbers: Sequence[str],
+        row: str,
+        error: type[MistakesError],
+        header: Sequence[str] | None = None,
+    ) -> None:
+        self._error = error
+        super().__init__(
+            table,
+            known=known,
+            required=required,
+            numbers=numbers,
+            unclear_commas=True,
+            row=row,
+            header=header,
+        )
+        if self.mistakes:  # an unknown column may be one that is missing
+            return
+        meant = {other: name for name, other in self.slips.items()}
+        for name in self.others:
+            hint = f"did you mean {meant[name]!r}?" if name in meant else f"known are {', '.join(known)}."
+            self.mistakes.append(f"column {name!r} is unknown; {hint}")
+
+    def require_header(self) -> None:
+        """Report what is wrong with the header."""
+        if self.mistakes:
+            raise self._error(self.mistakes, source=self.table.source)
+
+    def optional_numbers(self, column: str) -> list[float]:
+        """Read a column as numbers, NaN for an empty cell, for no column and for what cannot be read."""
+        nothing = np.full(self.length, math.nan)
+        return (self.numbers(column, blank=nothing) if column in self.cells else nothing).tolist()
+
+    def optional_texts(self, column: str) -> list[str]:
+        """Read a column as text, empty where there is nothing."""
+        return [text_of(cell) for cell in self.cells.get(column, [None] * self.length)]
+
+    def optional_switches(self, column: str) -> list[bool]:
+        """Read yes and no as people write them; an empty cell is no."""
+        switches = []
+        for row, cell in enumerate(self.cells.get(column, [None] * self.length)):
+            read = 0 if is_missing(cell) else read_yes_no(cell)
+            if read is None:
+                self.report(row, column, f"{column} must be yes or no", repr(text_of(cell)))
+            switches.append(read == 1)
+        return switches
 
 
 def _shown(cell: Any) -> str:

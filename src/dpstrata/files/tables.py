@@ -7,11 +7,12 @@ import io
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dpstrata.errors import (
     SECRET_OPTION,
@@ -21,20 +22,21 @@ from dpstrata.errors import (
     StrataError,
     option,
 )
-from dpstrata.files.cells import text_of
-from dpstrata.files.formulas import unmarked
+from dpstrata.files.cells import text_of, unmarked
 from dpstrata.files.headers import NO_HEADER, looks_like_data
-from dpstrata.files.labelled import STATISTICS_ENDINGS, read_labelled
 from dpstrata.files.sent import File, SentFile, source_of
 from dpstrata.files.workbooks import Workbook
 from dpstrata.words.numbers import counted
 
 if TYPE_CHECKING:
     from narwhals import DataFrame
-    from narwhals.typing import IntoFrame
+    from narwhals.typing import IntoDataFrame, IntoFrame
+
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 EXCEL_ENDINGS = (".xlsx", ".xls", ".xlsb", ".ods")
+STATISTICS_ENDINGS = (".dta", ".sav", ".zsav", ".por")
+FrameLibrary = Literal["pandas", "polars", "pyarrow"]
 DATA_FRAME = "the data frame"  # what messages call one
 _MOST_PLACES = 5  # rows in a message
 _MOST_TITLES = 50  # lines at the beginning of a large file among which its header is looked for
@@ -263,6 +265,30 @@ def eager_frame(frame: IntoFrame) -> DataFrame[Any]:
         raise InputError(f"{DATA_FRAME} could not be computed.") from None
 
 
+def frame_of(columns: Mapping[str, list[Any]], library: FrameLibrary | None) -> IntoDataFrame:
+    """Return columns as a data frame of some library, by default the first that is installed."""
+    import importlib.util
+
+    import narwhals as nw
+
+    libraries: tuple[FrameLibrary, ...] = ("pandas", "polars", "pyarrow")
+    chosen = library or next((name for name in libraries if importlib.util.find_spec(name)), None)
+    if chosen is None or chosen not in libraries:
+        got = "none of them installed" if chosen is None else repr(chosen)
+        raise InputError(
+            f"to_frame needs one of {', '.join(libraries)}, got {got}.", argument="library", value=library
+        )
+    try:
+        frame: IntoDataFrame = nw.from_dict(columns, backend=chosen).to_native()
+    except ModuleNotFoundError:
+        raise InputError(
+            f"to_frame({chosen!r}) needs {chosen}: pip install {chosen}.",
+            argument="library",
+            value=library,
+        ) from None
+    return frame
+
+
 def _known_missing(cells: list[Any]) -> list[Any]:
     """Replace pandas' own marks for a missing value, which cannot even be compared, by ``None``."""
     return [None if type(cell).__name__ in ("NAType", "NaTType") else cell for cell in cells]
@@ -416,3 +442,63 @@ def _table_of_rows(
         raise error(mistakes, source=source, kinds=kinds)
     columns = {name: [row[i] for row in rows[1:]] for i, name in enumerate(header) if name}
     return Table(source, columns, place)
+
+
+# --- Stata and SPSS, whose codes have labels --------------------------------------------------------------
+
+
+def read_labelled(path: File, name: str) -> dict[str, list[Any]]:
+    """Read the columns of a Stata or SPSS file.
+
+    A column shows its labels if every value in it has one, and its codes otherwise: a scale whose ends alone
+    are labelled stays a scale. Codes with the same label stay apart: their code follows it. Values that the
+    file declares as missing are empty.
+
+    Parameters
+    ----------
+    path : path or SentFile
+        The file.
+    name : str
+        What messages call it.
+    """
+    try:
+        import pyreadstat
+    except ImportError:
+        raise MissingExtraError("Stata and SPSS files need", "files") from None
+    if not path.exists():
+        raise FileNotFoundError
+    ending = path.suffix.lower()
+    read: Any = {".dta": pyreadstat.read_dta, ".por": pyreadstat.read_por}.get(ending, pyreadstat.read_sav)
+    try:
+        columns, about = read(source_of(path), output_format="dict")
+    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, UnicodeDecodeError):
+        kind = "Stata" if ending == ".dta" else "SPSS"
+        raise InputError(f"{name} is not a readable {kind} file.", where=name) from None
+    labels = about.variable_value_labels
+    return {str(each): _shown([*cells], _apart(labels.get(each, {}))) for each, cells in columns.items()}
+
+
+def _apart(labels: dict[Any, str]) -> dict[Any, str]:
+    """Add its code to every label that several codes have, so that none are taken for one.
+
+    Examples
+    --------
+    >>> _apart({1.0: "north", 2.0: "other", 9.0: "other"})
+    {1.0: 'north', 2.0: 'other (2)', 9.0: 'other (9)'}
+    """
+    number = Counter(labels.values())
+    return {code: f"{name} ({_plain(code)})" if number[name] > 1 else name for code, name in labels.items()}
+
+
+def _plain(code: Any) -> Any:
+    """Write whole numbers without a fraction."""
+    return int(code) if isinstance(code, float) and code.is_integer() else code
+
+
+def _shown(cells: list[Any], labels: dict[Any, str]) -> list[Any]:
+    """Write labels for codes, if all of them have one."""
+    plain = [cell.item() if hasattr(cell, "item") else cell for cell in cells]
+    known = [None if cell is None or cell != cell else cell for cell in plain]
+    if labels and all(cell in labels for cell in known if cell is not None):
+        return [cell if cell is None else labels[cell] for cell in known]
+    return known

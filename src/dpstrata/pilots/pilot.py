@@ -25,8 +25,7 @@ from dpstrata.fielding.results.microdata import estimate_means
 from dpstrata.fielding.results.results import Results, Wave
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.pilots.spreads import noised_moments, pilot_spreads
-from dpstrata.planning.best import design_as_asked
-from dpstrata.planning.design import read_survey
+from dpstrata.planning.design import design_as_asked, read_survey
 from dpstrata.planning.goal_search import warn_beyond_the_best, warn_of_empty_strata
 from dpstrata.privacy.promises import OTHER_THAN_EPSILON
 from dpstrata.survey.goals import GOAL_OPTIONS

@@ -9,7 +9,7 @@ from typing import Any
 from dpstrata.designs.choice import BEST
 from dpstrata.designs.record import Design
 from dpstrata.errors import InfeasibleError, InputError, NotAvailableError, option
-from dpstrata.planning.best import design_as_asked
+from dpstrata.planning.design import design_as_asked
 from dpstrata.survey.forms import AUTO
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.releases import OPTION, kind_of

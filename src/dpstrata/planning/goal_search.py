@@ -24,13 +24,12 @@ from dpstrata.allocation.solvers.sizes_at_price import best_sizes
 from dpstrata.allocation.solvers.solution import Bounded, SingleMeanSolution, Solution
 from dpstrata.allocation.solvers.targets import solve_targets
 from dpstrata.allocation.variances import stratum_variances, variance_parts
-from dpstrata.designs.outcome import Outcome
 from dpstrata.designs.record import Design
 from dpstrata.errors import DpstrataWarning, InfeasibleError, InputError, NotAvailableError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.planning.forms.question_targets import design_for_targets
 from dpstrata.survey.costs import fits_budget, total_cost
-from dpstrata.survey.goals import TARGETS, AtMost, Budget, Precision, QuestionTargets, Total
+from dpstrata.survey.goals import TARGETS, AtMost, Budget, Outcome, Precision, QuestionTargets, Total
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.strata import Strata
 from dpstrata.survey.targets import CV

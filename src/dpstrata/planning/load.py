@@ -9,7 +9,7 @@ from dpstrata.designs.choice import Choice, valid_mechanisms
 from dpstrata.designs.reading import first_difference
 from dpstrata.designs.record import Design
 from dpstrata.errors import DpstrataError, InputError
-from dpstrata.planning.best import design_with_best_of
+from dpstrata.planning.design import design_with_best_of
 from dpstrata.planning.goal_search import design_for
 from dpstrata.privacy.mechanisms import MECHANISMS
 

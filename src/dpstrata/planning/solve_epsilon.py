@@ -16,8 +16,7 @@ from typing import Any, Literal
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.designs.record import Design
 from dpstrata.errors import InfeasibleError, InputError, Sentence, option
-from dpstrata.planning.best import design_as_asked
-from dpstrata.planning.design import read_survey
+from dpstrata.planning.design import design_as_asked, read_survey
 from dpstrata.survey.goals import TARGETS, has_targets
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import OPTIONS

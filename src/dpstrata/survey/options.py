@@ -3,7 +3,7 @@
 :class:`Inputs <dpstrata.survey.inputs.Inputs>`, the document's ``inputs``, the JSON API, the flags of the
 command line, the table in the documentation and the page's ``options.json`` are made from here. It is a plain
 dataclass, so that neither designing nor ``--help`` loads Pydantic; what is read from JSON has a Pydantic
-model made of it (:mod:`dpstrata.survey.option_models`).
+model made of it (:mod:`dpstrata.designs.document_shape`).
 """
 
 # Annotations are read as types here, so they are not postponed.
@@ -163,7 +163,7 @@ def _spec(value: float) -> str:
 
 
 def _as_questions(given: Any) -> "Questionnaire":
-    from dpstrata.survey.questionnaires.shorthand import read_questions
+    from dpstrata.survey.questionnaires.questionnaire import read_questions
 
     return read_questions((0, 1) if given is None else given)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from dpstrata.files.tables import Table
     from dpstrata.survey.questionnaires.question import Question
-    from dpstrata.survey.questionnaires.shorthand import Questions
+    from dpstrata.survey.questionnaires.questionnaire import Questions
 
 EXPECTED = "expected_mean"
 
@@ -163,7 +163,7 @@ class Strata:
             With every mistake of the file, each with its row and column.
         """
         from dpstrata.files.tables import read_table
-        from dpstrata.survey.questionnaires.shorthand import only_question
+        from dpstrata.survey.questionnaires.questionnaire import only_question
 
         table = read_table(Path(path), sheet=sheet)
         return strata_from_table(table, question=only_question(questions))
@@ -187,7 +187,7 @@ class Strata:
         ('a', 'b')
         """
         from dpstrata.files.tables import table_from_frame
-        from dpstrata.survey.questionnaires.shorthand import only_question
+        from dpstrata.survey.questionnaires.questionnaire import only_question
 
         table = table_from_frame(frame)
         return strata_from_table(table, question=only_question(questions))

@@ -145,7 +145,6 @@ class ProtectionReply(_Reply):
     )
     device_epsilon: float | None = Field(description="Device budget that the choice office is shown with.")
     choices: dict[Against, dict[str, Any]] = Field(description="Figures of each choice that can be made.")
-    reasons: dict[Against, str] = Field(description="Why a choice cannot be made, where a sentence says so.")
     sentences: list[str] = Field(description="What the promise means for the odds of whoever sees what.")
     consent: dict[str, Any] | None = Field(
         description="What respondents are told, in the language asked for; for promises of pure epsilon."

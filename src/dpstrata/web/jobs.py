@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from dpstrata.collect.kit import respondent_kit
+from dpstrata.designs.document import design_content
 from dpstrata.designs.record import Design
-from dpstrata.designs.saving import design_content
 from dpstrata.errors import DpstrataWarning, Sentence
 from dpstrata.files.writing import plain_cell, table_content
 from dpstrata.planning.compare_releases import ReleaseOption

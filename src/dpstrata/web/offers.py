@@ -9,8 +9,8 @@ from typing import Any, Literal
 from dpstrata.designs.choice import BEST
 from dpstrata.designs.record import Design
 from dpstrata.errors import DpstrataError
-from dpstrata.planning.best import design_as_asked
 from dpstrata.planning.compare_releases import ReleaseOption, compare_releases
+from dpstrata.planning.design import design_as_asked
 from dpstrata.privacy.mechanisms import MECHANISMS, mechanism_class
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import OF_STRATA
@@ -22,7 +22,6 @@ WORTH = 0.995  # of the people, or of the standard error; what gains less is not
 _SMALL_DELTA = 1e-6
 Against = Literal["public", "office", "published"]
 DEVICE_EPSILON = 5.0  # where the plan has none: what devices would noise at
-_NEVER_RAW = "answers on forms are always randomised on devices, so the office never sees raw answers."
 
 
 def find_offers(plan: Design) -> list[dict[str, Any]]:
@@ -132,7 +131,6 @@ def describe_protection(plan: Design, language: str) -> dict[str, Any]:
         "against": protected_against(plan.inputs.release, wanted),
         "device_epsilon": suggested,
         "choices": {name: _figures_of(each) for name, each in found.items()},
-        "reasons": {} if "public" in found else {"public": _NEVER_RAW},
         "sentences": plan.privacy["sentences"],
         "consent": plan.consent(language).to_dict() if pure else None,
         "languages": {code: text["names"][-1] for code, text in texts().items()},

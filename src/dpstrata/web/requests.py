@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
+from dpstrata.designs.document_shape import Number, model_of
 from dpstrata.errors import InputError
 from dpstrata.files.tables import Table
-from dpstrata.survey.option_models import Number, model_of
 from dpstrata.survey.options import OPTIONS
-from dpstrata.survey.questionnaires.questionnaire import Questionnaire, questionnaire_from_table
-from dpstrata.survey.questionnaires.shorthand import read_shorthand
+from dpstrata.survey.questionnaires.questionnaire import (
+    Questionnaire,
+    questionnaire_from_table,
+    read_shorthand,
+)
 from dpstrata.survey.strata import Strata, strata_from_table
 
 

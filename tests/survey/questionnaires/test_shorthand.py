@@ -9,8 +9,7 @@ import pytest
 
 from dpstrata.errors import InputError
 from dpstrata.survey.questionnaires.question import Question
-from dpstrata.survey.questionnaires.questionnaire import Questionnaire
-from dpstrata.survey.questionnaires.shorthand import NAME, read_questions, shorthand_of
+from dpstrata.survey.questionnaires.questionnaire import NAME, Questionnaire, read_questions, shorthand_of
 
 ONE = {
     "yes_no": Question(NAME, "yes_no", blank=False),

@@ -26,8 +26,14 @@ from dpstrata.fielding.frames.base import (
 )
 from dpstrata.files.cells import is_error_value, text_of
 from dpstrata.files.headers import require_columns
-from dpstrata.files.labelled import STATISTICS_ENDINGS
-from dpstrata.files.tables import DATA_FRAME, EXCEL_ENDINGS, TEXT_ENDINGS, lines_above_header, read_table
+from dpstrata.files.tables import (
+    DATA_FRAME,
+    EXCEL_ENDINGS,
+    STATISTICS_ENDINGS,
+    TEXT_ENDINGS,
+    lines_above_header,
+    read_table,
+)
 from dpstrata.survey.classes import BETWEEN
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dpstrata.errors import InputError, MissingExtraError
-from dpstrata.files.overwriting import require_same_kind
-from dpstrata.files.writing import write_atomically
+from dpstrata.files.writing import require_same_kind, write_atomically
 
 ENDINGS = (".svg", ".png", ".pdf", ".json")
 # Control characters, lone surrogates and non-characters: XML and HTML cannot hold them.

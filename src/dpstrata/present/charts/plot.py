@@ -19,7 +19,7 @@ from dpstrata.present.charts.plan import questions_chart
 from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms import MECHANISMS, get_mechanism
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.survey.questionnaires.shorthand import Questions, read_questions
+from dpstrata.survey.questionnaires.questionnaire import Questions, read_questions
 from dpstrata.words.results import names_of, what_is_estimated
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from dpstrata.survey.forms import names_on
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import RECORDED
 from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
-from dpstrata.survey.questionnaires.questionnaire import Questionnaire
-from dpstrata.survey.questionnaires.shorthand import shorthand_of
+from dpstrata.survey.questionnaires.questionnaire import Questionnaire, shorthand_of
 from dpstrata.survey.targets import PrecisionTarget
 from dpstrata.words.numbers import plain_number
 

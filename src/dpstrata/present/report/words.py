@@ -9,7 +9,7 @@ import numpy as np
 from dpstrata.allocation.comparison import Comparison
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.allocation.variances import stratum_variances
-from dpstrata.designs.influence import largest_influence
+from dpstrata.designs.questions import largest_influence
 from dpstrata.designs.record import Design
 from dpstrata.survey.inputs import Inputs
 from dpstrata.words.asking import asking_of, office_adds_noise

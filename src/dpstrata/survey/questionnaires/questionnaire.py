@@ -1,17 +1,30 @@
-"""A questionnaire: questions that are designed together."""
+"""A questionnaire: questions that are designed together, as records, in a file, or in shorthand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
-from dpstrata.errors import DpstrataError, QuestionnaireError
-from dpstrata.survey.questionnaires.kinds.base import LONGEST_TITLE, is_plain
-from dpstrata.survey.questionnaires.question import FIELDS, Question
-from dpstrata.survey.questionnaires.question_checks import find_among
-from dpstrata.survey.questionnaires.question_columns import question_columns, questions_from_table
+import numpy as np
+
+from dpstrata.errors import DpstrataError, InputError, QuestionnaireError, option
+from dpstrata.files.cells import text_of
+from dpstrata.files.columns import Finding, KnownColumns, is_missing, require_none
+from dpstrata.files.tables import Table
+from dpstrata.survey.questionnaires.kinds.base import LONGEST_TITLE, OR_BLANK, is_plain
+from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
+from dpstrata.survey.questionnaires.question import (
+    FIELDS,
+    NUMBERS,
+    Question,
+    Translation,
+    find_among,
+    read_question,
+)
 from dpstrata.words.survey import questions_table
 from dpstrata.words.tables import as_plain_text, shown_as_html
 
@@ -20,6 +33,14 @@ if TYPE_CHECKING:
 
     from dpstrata.files.sent import File
     from dpstrata.files.tables import Table
+
+
+COLUMNS = (
+    *("name", "kind", "lower", "upper", "step", "categories", "importance"),
+    *("target_se", "target_margin", "together", "everyone", "blank", "no_first", "text", "labels"),
+)
+_WORDING = ("text", "labels")  # what there can be in several languages
+_IN_LANGUAGE = re.compile(r"(text|labels)\s*::\s*(.+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -146,8 +167,7 @@ class Questionnaire(Sequence[Question]):
         InputError
             If there is a file of another kind.
         """
-        from dpstrata.files.overwriting import write_result
-        from dpstrata.files.writing import require_table_path
+        from dpstrata.files.writing import require_table_path, write_result
 
         require_table_path(Path(path))
         write_result(self.table(), Path(path))
@@ -252,3 +272,226 @@ def _from_xlsform(file: File) -> Questionnaire:
 
     heading, questions = questions_from_xlsform(file)
     return Questionnaire((Question(**fields) for fields in questions), **heading)
+
+
+# --- from the columns of a table and back ---------------------------------------------------------
+
+
+def questions_from_table(table: Table) -> tuple[str, list[dict[str, Any]]]:
+    """Read the language and the arguments of each ``Question``, or report everything that is wrong."""
+    plain, others = _apart(table)
+    known = KnownColumns(
+        plain, COLUMNS, required=("name", "kind"), numbers=NUMBERS, row="question", error=QuestionnaireError
+    )
+    known.require_header()
+    language = ""
+    if others and not set(_WORDING) & set(known.cells):  # the first language is that of the questionnaire
+        language = next(iter(others))
+        known.cells |= others.pop(language)
+    read, found = [], []
+    for row, given in enumerate(_cells(known)):
+        given["translations"], mistakes = _translations(others, row)
+        found += mistakes
+        fields, mistakes = read_question(given)
+        for mistake in mistakes:
+            own = f"::{language}" if language and mistake.column in _WORDING else ""
+            found.append(mistake._replace(row=row, column=f"{mistake.column}{own}"))
+        read.append(fields)
+    require_none(known.all_findings(found + find_among(read)), table, QuestionnaireError)
+    return language, read
+
+
+def question_columns(questions: Sequence[Mapping[str, Any]], language: str) -> dict[str, list[Any]]:
+    """Return the columns of a table of questions; some only if there is anything in them."""
+    columns = {column: [_written(question[column]) for question in questions] for column in COLUMNS}
+    columns["blank"] = [None if each["blank"] or each["kind"] not in OR_BLANK else "no" for each in questions]
+    for column in ("blank", "no_first"):
+        if not any(columns[column]):
+            del columns[column]
+    own = f"::{language}" if language else ""
+    wording = {f"{part}{own}": columns.pop(part) for part in _WORDING}
+    for row, question in enumerate(questions):
+        for each in question["translations"]:
+            for part in _WORDING:
+                cells = wording.setdefault(f"{part}::{each.language}", [None] * len(questions))
+                cells[row] = _written(getattr(each, part))
+    unused = {name for name, cells in wording.items() if cells == [None] * len(questions)} - {f"text{own}"}
+    return columns | {name: cells for name, cells in wording.items() if name not in unused}
+
+
+def _apart(table: Table) -> tuple[Table, dict[str, dict[str, list[Any]]]]:
+    """Take out texts and labels in named languages, in the order of their columns."""
+    plain, others = {}, dict[str, dict[str, list[Any]]]()
+    for name, cells in table.columns.items():
+        match = _IN_LANGUAGE.fullmatch(name.strip())
+        if match is None:
+            plain[name] = cells
+        else:
+            others.setdefault(match[2], {})[match[1].casefold()] = cells
+    return replace(table, columns=plain), others
+
+
+def _translations(
+    others: Mapping[str, Mapping[str, Sequence[Any]]], row: int
+) -> tuple[list[Translation], list[Finding]]:
+    """Read what a row says in other languages."""
+    read, found = [], list[Finding]()
+    for language, columns in others.items():
+        text, labels = (text_of(columns[part][row]) if part in columns else "" for part in _WORDING)
+        if text or labels:
+            try:
+                read.append(Translation(language, text, _listed(labels)))
+            except QuestionnaireError as problem:
+                column = f"{'labels' if labels else 'text'}::{language}"
+                found += [Finding(row, column, mistake.rstrip("."), "") for mistake in problem.mistakes]
+    return read, found
+
+
+def _written(cell: Any) -> Any:
+    """Write a field as a cell: lists with separators, switches as words, and whole numbers as such."""
+    match cell:
+        case tuple():
+            return SEPARATOR.join(cell) or None
+        case bool():
+            return "yes" if cell else None
+        case float():
+            return int(cell) if cell.is_integer() else cell
+    return cell or None
+
+
+def _cells(known: KnownColumns) -> list[dict[str, Any]]:
+    """Read cells as arguments of ``Question``, so far as they can be read."""
+    columns: dict[str, list[Any]] = {
+        name: [None if math.isnan(number) else number for number in known.optional_numbers(name)]
+        for name in NUMBERS
+    }
+    columns["importance"] = [1.0 if number is None else number for number in columns["importance"]]
+    for column in ("name", "kind", "together", "text"):
+        columns[column] = known.optional_texts(column)
+    for column in ("categories", "labels"):
+        columns[column] = [_listed(text) for text in known.optional_texts(column)]
+    for column in ("everyone", "no_first"):
+        columns[column] = known.optional_switches(column)
+    given = known.cells.get("blank", [None] * known.length)
+    columns["blank"] = [  # an empty cell leaves it to the kind
+        None if is_missing(cell) else switch
+        for cell, switch in zip(given, known.optional_switches("blank"), strict=True)
+    ]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _listed(text: str) -> list[str]:
+    return text.split(SEPARATOR) if text else []
+
+
+# --- as people give them --------------------------------------------------------------------------
+
+
+Questions: TypeAlias = (
+    Questionnaire
+    | Question
+    | Sequence[Question]
+    | str
+    | Path
+    | tuple[float, float]
+    | tuple[float, float, float]
+    | Sequence[str]
+)
+"""What can be given for questions."""
+
+NAME = "answer"
+"""What the only question of a survey is called if it is given in shorthand."""
+YES_NO = "yes_no"
+_FORMS = (
+    f"{YES_NO!r}, a range (as in 0:8000), a scale (as in 1:5:1), categories (as in rent|own|other), a file "
+    "of questions, or questions"
+)
+
+
+def read_questions(given: Any) -> Questionnaire:
+    """Take questions as someone gives them.
+
+    Parameters
+    ----------
+    given : Questionnaire, Question, list of Question, path, or shorthand
+        The shorthand of one question: ``"yes_no"``, ``(lower, upper)``, ``(lower, upper, step)``, a list of
+        categories, or any of these as text: ``"0:8000"``, ``"1:5:1"``, ``"rent|own|other"``. It must be
+        answered, so it cannot be left blank.
+
+    Raises
+    ------
+    InputError
+        If these are no questions; a QuestionnaireError with every mistake of a question.
+
+    Examples
+    --------
+    >>> read_questions("1:5:1")[0].kind, read_questions(["rent", "own"])[0].answers
+    ('scale', 'rent, own')
+    """
+    if isinstance(given, Questionnaire):
+        return given
+    if isinstance(given, Question):
+        return Questionnaire([given])
+    if isinstance(given, Sequence) and given and all(isinstance(each, Question) for each in given):
+        return Questionnaire(given)
+    named = (
+        isinstance(given, str) and not {SEPARATOR, "\0"} & set(given) and _numbers(given.split(":")) is None
+    )
+    if isinstance(given, Path) or (named and Path(given).suffix):
+        return read_questionnaire(Path(given))
+    return read_shorthand(given)
+
+
+def read_shorthand(given: Any) -> Questionnaire:
+    """Take the shorthand of one question, which is never a file.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    listed = given.tolist() if isinstance(given, np.ndarray) else given
+    if listed == YES_NO:
+        return Questionnaire([Question(NAME, "yes_no", blank=False)])
+    if isinstance(listed, str) and SEPARATOR in listed:
+        return _alone("category", categories=[part.strip() for part in listed.split(SEPARATOR)], blank=False)
+    if isinstance(listed, str):
+        listed = listed.split(":")
+    elif isinstance(listed, Sequence) and listed and all(isinstance(each, str) for each in listed):
+        return _alone("category", categories=listed, blank=False)
+    numbers = _numbers(listed) if isinstance(listed, Sequence) else None
+    if numbers is not None and len(numbers) in (2, 3):
+        fields = dict(zip(("lower", "upper", "step"), numbers, strict=False))
+        return _alone("number" if len(numbers) == 2 else "scale", **fields)
+    raise InputError(f"{option('questions')} must be {_FORMS}, got {given!r}.", argument="questions")
+
+
+def only_question(given: Questions | None) -> Question | None:
+    """Return the only question of a survey; ``None`` where there are several, or none is given."""
+    questions = list(() if given is None else read_questions(given))
+    return questions[0] if len(questions) == 1 else None
+
+
+def _numbers(listed: Sequence[Any]) -> list[float] | None:
+    """Read all as numbers; ``None`` if one is not."""
+    try:
+        return [float(each) for each in listed]
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _alone(kind: Any, **fields: Any) -> Questionnaire:
+    """Make the only question, or say what is wrong with it without naming it: nobody has named it."""
+    try:
+        return Questionnaire([Question(NAME, kind, **fields)])
+    except QuestionnaireError as problem:
+        raise InputError(f"{option('questions')}: {problem.mistakes[0]}", argument="questions") from None
+
+
+def shorthand_of(questions: Questionnaire) -> str | None:
+    """Write the shorthand of the only question; ``None`` where there is more to say."""
+    text = questions[0].of_kind.shorthand(questions[0])
+    try:
+        return text if read_questions(text) == questions else None
+    except InputError:
+        return None

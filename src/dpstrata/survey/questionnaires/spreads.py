@@ -11,14 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpstrata.errors import QuestionnaireError
-from dpstrata.files.columns import Finding, require_none
+from dpstrata.files.columns import Finding, KnownColumns, require_none
 from dpstrata.numerics.arrays import FloatArray, read_only
 from dpstrata.privacy.rows import Quadratic
 from dpstrata.survey.questionnaires.kinds.base import Impossible, Known
 from dpstrata.survey.questionnaires.question import Question
-from dpstrata.survey.questionnaires.question_columns import KnownColumns
-from dpstrata.survey.questionnaires.questionnaire import Questionnaire
-from dpstrata.survey.questionnaires.shorthand import Questions, read_questions
+from dpstrata.survey.questionnaires.questionnaire import Questionnaire, Questions, read_questions
 from dpstrata.words.numbers import counted
 
 if TYPE_CHECKING:
@@ -275,8 +273,7 @@ class Spreads:
         InputError
             If there is a file of another kind.
         """
-        from dpstrata.files.overwriting import write_result
-        from dpstrata.files.writing import require_table_path
+        from dpstrata.files.writing import require_table_path, write_result
 
         require_table_path(Path(path))
         write_result(self.table(), Path(path))
@@ -334,7 +331,9 @@ def _in_words(each: Impossible, question: Question, strata: Strata) -> str:
 
 def _values_of_table(table: Table, strata: Strata, questionnaire: Questionnaire) -> Values:
     """Read what is known from a long table, or report everything that is wrong with it."""
-    known = KnownColumns(table, COLUMNS, required=("stratum", "question"), numbers=TOLD_BY, row="row")
+    known = KnownColumns(
+        table, COLUMNS, required=("stratum", "question"), numbers=TOLD_BY, row="row", error=QuestionnaireError
+    )
     known.require_header()
     places = _Places(strata, questionnaire)
     texts = [known.optional_texts(column) for column in COLUMNS[:3]]

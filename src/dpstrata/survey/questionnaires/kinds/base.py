@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpstrata.errors import InputError
 from dpstrata.files.columns import Finding
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 from dpstrata.privacy.answer_space import AnswerSpace
@@ -23,15 +22,15 @@ from dpstrata.words.numbers import read_number
 if TYPE_CHECKING:
     from dpstrata.survey.questionnaires.question import Question
 
-# module beside this one, which is the name of the kind: class in it
+# name of the kind: module beside this one, and class in it
 KINDS = {
-    "yes_no": "YesNo",
-    "category": "Category",
-    "scale": "Scale",
-    "number": "Number",
+    "yes_no": "category.YesNo",
+    "category": "category.Category",
+    "scale": "number.Scale",
+    "number": "number.Number",
 }
-# kinds that can be left blank: class in the same module of those that may
-OR_BLANK = {"yes_no": "YesNoOrBlank", "category": "CategoryOrBlank"}
+# of kinds that can be left blank, the class of those that may
+OR_BLANK = {"yes_no": "category.YesNoOrBlank", "category": "category.CategoryOrBlank"}
 BLANK = "no answer"
 """The answer that a blank is, where a question may be left blank."""
 OF_KINDS = ("lower", "upper", "step", "categories")
@@ -218,18 +217,6 @@ class QuestionKind:
         """
         raise NotImplementedError
 
-    def in_shares(self, question: Question, answers: Any, *, clip: bool = False) -> FloatArray | None:
-        """Return answers of many people as simulations take them; ``None`` if one of them cannot be given.
-
-        Numbers lie between 0 and 1, the ends of their range; names are counted from 0.
-        """
-        try:
-            values = self.checked(question, answers, clip=clip)
-        except InputError:
-            return None
-        space = self.space(question)
-        return np.clip(space.shares(values), 0.0, 1.0) if space.numbers else values
-
     def largest_sd(self, question: Question, sizes: IntArray) -> FloatArray:
         """Largest standard deviation (divisor N - 1) that answers of ``sizes`` people can have."""
         return np.asarray(self.range(question) * np.sqrt(self.largest(question, sizes)))
@@ -278,8 +265,8 @@ class QuestionKind:
 @cache
 def kind_named(name: str, *, blank: bool = False) -> QuestionKind:
     """Load a kind, or what becomes of it where questions may be left blank."""
-    named = OR_BLANK[name] if blank else KINDS[name]
-    kind: QuestionKind = getattr(import_module(f"{__package__}.{name}"), named)()
+    module, named = (OR_BLANK if blank else KINDS)[name].split(".")
+    kind: QuestionKind = getattr(import_module(f"{__package__}.{module}"), named)()
     return kind
 
 

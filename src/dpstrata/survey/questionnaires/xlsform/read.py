@@ -11,14 +11,18 @@ from dpstrata.errors import QuestionnaireError
 from dpstrata.files.columns import Finding, require_none_in
 from dpstrata.files.sent import File
 from dpstrata.survey.questionnaires.kinds.base import is_plain
-from dpstrata.survey.questionnaires.kinds.scale import MOST_POINTS
-from dpstrata.survey.questionnaires.question_checks import find_among, read_question
-from dpstrata.survey.questionnaires.question_columns import read_switches
-from dpstrata.survey.questionnaires.translation import Translation
-from dpstrata.survey.questionnaires.xlsform.choices import Choice, Lists, no_and_yes
-from dpstrata.survey.questionnaires.xlsform.constraints import Bounds, bounds_of
-from dpstrata.survey.questionnaires.xlsform.sheets import OWN, OWN_NUMBERS, Workbook, read_workbook
-from dpstrata.survey.questionnaires.xlsform.types import RowType, read_type
+from dpstrata.survey.questionnaires.kinds.number import MOST_POINTS
+from dpstrata.survey.questionnaires.question import Translation, find_among, read_question
+from dpstrata.survey.questionnaires.xlsform.sheets import (
+    OWN,
+    OWN_NUMBERS,
+    Choice,
+    Lists,
+    Workbook,
+    no_and_yes,
+    read_workbook,
+)
+from dpstrata.survey.questionnaires.xlsform.types import Bounds, RowType, bounds_of, read_type
 from dpstrata.words.numbers import read_number
 
 Fields = dict[str, Any]
@@ -87,8 +91,8 @@ class Form:
         known = book.survey.known
         self._texts = {name: known.optional_texts(name) for name in known.cells}
         self._numbers = {name: known.optional_numbers(name) for name in OWN_NUMBERS}
-        self._everyone = read_switches(known, "dp_everyone")
-        disabled = read_switches(known, "disabled")
+        self._everyone = known.optional_switches("dp_everyone")
+        disabled = known.optional_switches("disabled")
         for row in range(known.length):
             if not disabled[row]:
                 self._read(row)

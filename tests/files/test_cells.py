@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpstrata as dps
-from dpstrata.files.formulas import marked, unmarked
+from dpstrata.files.cells import marked, unmarked
 from dpstrata.files.sent import SentFile
 from dpstrata.files.tables import read_table
 from dpstrata.files.writing import table_content

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.survey.strata_rows import find_totals
+from dpstrata.survey.strata_columns import find_totals
 
 
 def read(tmp_path, text):

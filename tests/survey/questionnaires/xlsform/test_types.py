@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpstrata.survey.questionnaires.xlsform.constraints import bounds_of
+from dpstrata.survey.questionnaires.xlsform.types import bounds_of
 
 SIGNS = {"<": float.__lt__, "<=": float.__le__, ">": float.__gt__, ">=": float.__ge__}
 comparisons = st.tuples(
