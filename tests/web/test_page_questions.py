@@ -106,7 +106,8 @@ def test_what_is_wrong_with_a_question_stands_at_its_cell_in_the_words_of_the_pa
 
 def test_a_margin_out_of_reach_is_said_as_a_margin_and_the_nearest_can_be_taken(visit):
     visit.button("Add a question").click()
-    visit.headline("for the share of any category")
+    visit.button("Add a question").click()
+    visit.headline("typical standard error")
     field(visit, 0, "target_margin").fill("0.00001")
     failure = visit.page.locator(".failure")
     expect(failure).to_contain_text("question 'question 1' cannot reach a margin of error of 1e-05")
@@ -133,7 +134,8 @@ def test_spreads_of_the_strata_are_kept_but_said_to_be_unused(visit):
     visit.settle()
     _, content = visit.download(visit.page.get_by_role("button", name="Strata file"))
     assert content.decode().splitlines()[0].split(",")[:2] == ["stratum", "size"]
-    assert b"sd" not in content
+    assert b"public" not in content
+    assert b"2.5" not in content
     visit.button("Back to a single question").click()
     expect(visit.cell(0, "sd")).to_have_value("2.5")
     visit.headline("interviews give")
@@ -270,9 +272,11 @@ def test_the_respondents_page_is_previewed_and_no_answer_leaves_it(visit):
     bodies = []
     preview.page.on("request", lambda request: bodies.append(request.post_data or ""))
     preview.page.get_by_role("link", name="Form 1").click()
-    for name in ("Start", "Next", "Continue"):
-        if name == "Next":
-            preview.page.get_by_role("textbox").fill("8642.5")
+    preview.page.get_by_role("button", name="Start", exact=True).click()
+    preview.page.get_by_role("textbox").fill("8642.5")
+    preview.page.get_by_role("button", name="Next", exact=True).click()
+    preview.page.get_by_role("radio").first.check()
+    for name in ("Next", "Continue"):
         preview.page.get_by_role("button", name=name, exact=True).click()
     expect(preview.page.locator("h1")).to_have_text("What will be sent")
     expect(preview.page.locator("main")).to_contain_text("8,642.5")
