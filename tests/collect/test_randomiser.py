@@ -15,6 +15,7 @@ from dpstrata.fielding.randomizers import randomizers_of
 from dpstrata.fielding.randomizers.noise import noise_at
 from dpstrata.privacy.rows import cell_of
 from extent import few
+from laws import probabilities
 from questionnaires import small_plan
 
 VECTORS = few(2_500, of=10_000)
@@ -184,8 +185,8 @@ def test_cells_of_a_number_drawn_in_the_browser_have_the_law_and_no_other(page, 
     counts = page.evaluate(
         COUNT, [kit.to_dict(), 0, kit.odds[0][0], {question.name: answer}, noise.cells, DRAWS]
     )
-    _, law = noise.mass(level)
-    _, other = noise_at(numbers_alone(1.1)[which], 0).mass(level)
+    _, law = probabilities(noise, level)
+    _, other = probabilities(noise_at(numbers_alone(1.1)[which], 0), level)
     assert stats.chisquare(counts, DRAWS * law / law.sum()).pvalue > 1e-7
     if len(other) == len(law):  # a larger budget may have more cells
         assert stats.chisquare(counts, DRAWS * other / other.sum()).pvalue < 1e-12

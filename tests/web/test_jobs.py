@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpstrata.privacy.mechanisms import MECHANISMS
-from dpstrata.web.worker import work
+from dpstrata.web.workers import work
 from extent import few
 
 NUMBERS = (

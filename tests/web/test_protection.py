@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 import dpstrata as dps
-from dpstrata.web.worker import work
+from dpstrata.web.workers import work
 
 
 def asked(four, language="en", **options):

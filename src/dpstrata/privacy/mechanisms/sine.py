@@ -219,14 +219,6 @@ def _tan_excess(nu: Any, mp: Any = math) -> Any:
     return nu * s * (1 / 3 + s * (2 / 15 + s * (17 / 315 + s * (62 / 2835 + s * 1382 / 155925))))
 
 
-def _sine_deficit(x: float) -> float:
-    """Return x − sin x without cancellation."""
-    if x > 0.1:
-        return x - math.sin(x)
-    s = x * x
-    return x * s * (1 / 6 - s * (1 / 120 - s * (1 / 5040 - s / 362880)))
-
-
 def _inverse(at: Point) -> tuple[FloatArray, FloatArray]:
     """Return u = 1/y and its cube root w."""
     u = at.b / at.z
@@ -262,7 +254,7 @@ class SineCells(CellNoise):
         super().__init__(e, round(w * a / nu))
         y, M = self.y, self.steps + w
         self.line = M
-        self._mass = mass = 1.0 / (M + w * y)  # of a cell outside the window
+        mass = 1.0 / (M + w * y)  # of a cell outside the window
         if q == 0:
             nu = _balanced(w, y * mass, M * mass, nu)
         self.angle = round(2.0 * nu / w * _ONE)
@@ -310,30 +302,6 @@ class SineCells(CellNoise):
         upper = below(self.level_places[-1], source) < self.level_places[level]
         kept = below(self.odds + 2 * DENOMINATOR, source) < self.odds + DENOMINATOR
         return self.line + (upper == kept)
-
-    def mass(self, k: int) -> tuple[int, FloatArray]:
-        """Return the probabilities of all cells, and of the two ends if there are any."""
-        y = self.y
-        mass = np.full(self.line, self._mass)
-        mass[k : k + _WINDOW] *= 1.0 + y
-        if not self.ends:
-            return 0, mass
-        upper = float(self.levels(np.array(k)))
-        up = (1.0 + upper * y) / (y + 2.0)
-        ends = self._at_ends * np.array([1.0 - up, up])
-        return 0, np.concatenate([(1.0 - self._at_ends) * mass, ends])
-
-    def variance(self, k: int) -> float:
-        """Variance of the share, in closed form: sines squared add up like sines of twice the angle.
-
-        It is that of level 0, in the middle, for every level: the two branches grow with x² alike.
-        """
-        M, angle = self.line, self._angle
-        around = M - math.sin(M * angle) / math.sin(angle)
-        # the window's part, w − sin(wφ)/sin φ, without its cancellation where angles are small
-        inside = (_sine_deficit(_WINDOW * angle) - _WINDOW * _sine_deficit(angle)) / math.sin(angle)
-        read = 0.5 * self._mass * self.stretch**2 * (around + self.y * inside)
-        return ((1.0 - self._at_ends) * read + self._at_ends * self._end**2) / 4.0
 
     # --- readings -----------------------------------------------------------------------------
 
