@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -192,14 +193,8 @@ def solve_epsilon(
 
 def _first_place(steps: int, search: _Search) -> int:
     """Bisect for the first number of the grid that reaches the precision; the last one does."""
-    low, high = -1, round(math.log10(LARGEST / SMALLEST)) * steps
-    while high - low > 1:
-        middle = (low + high) // 2
-        if search.at(_number(middle, steps)) is None:
-            low = middle
-        else:
-            high = middle
-    return high
+    last = round(math.log10(LARGEST / SMALLEST)) * steps
+    return bisect_left(range(last), True, key=lambda place: search.at(_number(place, steps)) is not None)
 
 
 def _number(place: int, steps: int) -> float:
