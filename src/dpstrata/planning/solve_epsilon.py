@@ -8,7 +8,6 @@ The next smaller one is designed as well, and shown to miss: that is the proof.
 from __future__ import annotations
 
 import math
-import operator
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from dpstrata.errors import InfeasibleError, InputError, Sentence, option
 from dpstrata.planning.design import design_as_asked, read_survey
 from dpstrata.survey.goals import TARGETS, has_targets
 from dpstrata.survey.inputs import Inputs
-from dpstrata.survey.options import OPTIONS
+from dpstrata.survey.options import OPTIONS, as_number
 from dpstrata.survey.strata import Strata
 from dpstrata.words.numbers import counted, figure
 from dpstrata.words.tables import shown_as_html, shown_as_text
@@ -271,11 +270,8 @@ class _Search:
 
 def _steps(digits: object) -> int:
     """Return how many numbers of so many digits a decade has."""
-    try:
-        number = operator.index(digits)  # type: ignore[arg-type]
-    except TypeError:
-        number = 0
-    if isinstance(digits, bool) or not 1 <= number <= _MOST_DIGITS:
+    number = as_number("digits", digits, whole=True)
+    if not 1 <= number <= _MOST_DIGITS:
         raise InputError.must("digits", f"be a whole number from 1 to {_MOST_DIGITS}", digits)
     return 9 * int(10 ** (number - 1))
 

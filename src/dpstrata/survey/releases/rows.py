@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpstrata.errors import InputError, option
 from dpstrata.privacy.mechanisms.category_response import CategoryResponse
-from dpstrata.survey.forms import AUTO, are_chosen, as_forms, names_on, require_complete, require_partition
+from dpstrata.survey.forms import (
+    AUTO,
+    are_chosen,
+    as_forms,
+    names_on,
+    require_complete,
+    require_partition,
+    require_together,
+)
 from dpstrata.survey.goals import check_expected_mean, has_targets
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.base import Release, one_target
@@ -115,6 +123,7 @@ class _OfRows(Release):
             everyone = [question.name for question in inputs.questions if question.everyone]
             chosen = are_chosen(inputs.forms)
             require_partition(names_on(inputs.forms), names, everyone, overlap=chosen)
+            require_together(names_on(inputs.forms), inputs.questions)
         if are_chosen(inputs.forms):
             require_complete(inputs.forms, inputs.questions, tables=self.noise_power == 2)
         if len(names) == 1:
