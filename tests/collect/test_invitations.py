@@ -295,7 +295,7 @@ def test_single_questions_are_told_to_become_a_questionnaire(tmp_path):
     plan = dps.design(
         dps.Strata([300, 700]), epsilon=1, questions="yes_no", mechanism="randomized_response", total=100
     )
-    with pytest.raises(dps.InputError, match="a collector needs a design with forms"):
+    with pytest.raises(dps.InputError, match="a collector needs reports that it can count"):
         drawn(tmp_path, plan).invite()
 
 
@@ -440,6 +440,33 @@ def test_an_address_that_is_none_is_refused_before_anyone_is_drawn(tmp_path):
     files = ["--sample", tmp_path / "sample.csv", "--key-file", tmp_path / "draw.key"]
     result = CliRunner().invoke(app, [str(each) for each in (*words, *files)])
     assert "be like https://survey.example.org" in str(result.exception)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["design.json", "f.csv"]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"release": "microdata"}, "a collector needs reports that it can count"),
+        ({"release": "sums", "device_epsilon": 2}, "must be the question as respondents read it"),
+    ],
+)
+def test_what_cannot_be_collected_is_refused_before_anyone_is_drawn(tmp_path, more, words):
+    strata = dps.Strata([300, 700], names=["north", "south"])
+    plan = dps.design(
+        strata, epsilon=1, questions="yes_no", mechanism="randomized_response", total=100, **more
+    )
+    plan.save(tmp_path / "design.json")
+    people = "".join(f"p{i},{'north' if i < 300 else 'south'}\n" for i in range(1000))
+    (tmp_path / "f.csv").write_text("id,stratum\n" + people)
+    given = [
+        "invite",
+        tmp_path / "design.json",
+        tmp_path / "f.csv",
+        "--address",
+        "https://survey.example.org",
+    ]
+    files = ["--sample", tmp_path / "sample.csv", "--key-file", tmp_path / "draw.key"]
+    assert words in command(*given, *files)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["design.json", "f.csv"]
 
 

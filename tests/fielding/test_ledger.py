@@ -100,7 +100,10 @@ def test_a_refused_further_sample_says_all_that_was_spent(fielded):
 
 def test_a_ledger_that_is_none_is_refused_and_kept(fielded):
     folder, _ = fielded
-    none, other = "is not a ledger of dpstrata", "must be a ledger of version 4, got version 2"
+    none, other = (
+        "is not a ledger of dpstrata",
+        r"must be a ledger of version 4, got version 2\. Use the version of dpstrata that wrote it",
+    )
     for text, words in (
         ("{}", none),
         ("nonsense", none),

@@ -130,8 +130,44 @@ def test_what_is_no_figure_is_refused(made, figure, words):
     result = made[2]
     with pytest.raises(dps.InputError, match=words):
         result.ratio(figure, ("trust", "mean"))
-    with pytest.raises(dps.InputError, match="rows of answers, got answers noised one by one"):
+    with pytest.raises(dps.InputError, match="of two estimates, got ratios"):
         result.ratio(("smokes", "yes"), ("trust", "mean")).ratio(("smokes", "yes"), ("trust", "mean"))
+
+
+def test_a_single_question_has_ratios_among_those_who_answered():
+    """Noised by itself, it is a row with one answer: the same counts give the same ratios, by group too."""
+    strata = dps.Strata([5000, 8000], names=["north", "south"])
+    home = dps.Question("home", "category", categories=("rent", "own"))
+    single, form = (
+        dps.design(strata, questions=home, epsilon=1, total=600, **more) for more in ({}, {"forms": "one"})
+    )
+    assert single.sample_sizes.tolist() == form.sample_sizes.tolist()
+    counts = [[int(n) - 100, 60, 40] for n in single.sample_sizes]
+    names = np.repeat(strata.names, single.sample_sizes).tolist()
+    cells = np.concatenate([np.repeat(["0", "1", "2"], each) for each in counts]).tolist()
+    levels = np.array(["rent", "own", "no answer"])[np.array(cells, dtype=int)].tolist()
+    among = ("home", "rent"), ("home", ["rent", "own"])
+    estimates = reader_of(single).estimate(names, levels)
+    ratios = estimates.ratio(*among)
+    assert [row.group for row in ratios] == ["all", "north", "south"]
+    expected = reader_of(form).estimate(names, ["1"] * len(cells), cells).ratio(*among)
+    for row, other in zip(ratios, expected, strict=True):
+        assert row.estimate == pytest.approx(other.estimate)
+        assert (row.standard_error, row.lower) == pytest.approx((other.standard_error, other.lower))
+    shares = {row.level: row.estimate for row in estimates.whole}
+    assert ratios[0].estimate == pytest.approx(shares["rent"] / (shares["rent"] + shares["own"]))
+
+
+def test_a_single_figure_leaves_nothing_to_divide_by():
+    strata = dps.Strata([50, 80])
+    for questions, answers, words in (
+        ("yes_no", [1.0] * 4, "share of yes of 'answer'"),
+        ((0, 10), [3.0] * 4, "mean of 'answer'"),
+    ):
+        plan = dps.design(strata, questions=questions, epsilon=1, total=30)
+        result = dps.estimate_means(plan, ["1", "2"] * 2, answers)
+        with pytest.raises(dps.InputError, match=f"a single one: the {words}"):
+            result.ratio(("answer", "yes"), ("answer", "yes"))
 
 
 # --- intervals -------------------------------------------------------------------------------------

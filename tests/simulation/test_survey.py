@@ -8,7 +8,7 @@ import pytest
 import dpstrata as dps
 import problems
 from dpstrata.privacy.mechanisms import get_mechanism
-from dpstrata.simulation.people import draw_without_replacement
+from dpstrata.simulation.stratum import draw_without_replacement
 from extent import crossed, few
 from problems import OBJECTIVES, answers_of, is_additive
 

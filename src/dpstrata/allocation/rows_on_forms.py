@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -175,10 +175,6 @@ class RowsOnForms(FormTerms):
     def credits_devices(self) -> bool:
         """Always: tables are noised for what replaced rows leave, and people are dealt in whole numbers."""
         return True
-
-    def weighted(self, importances: FloatArray) -> Self:
-        """Return the same with other importances."""
-        return replace(self, importances=importances)
 
     @property
     def _entry_weights(self) -> FloatArray:

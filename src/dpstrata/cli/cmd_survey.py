@@ -175,7 +175,7 @@ def estimate_command(
     ratio: Annotated[
         list[str] | None,
         typer.Option(
-            help="With a questionnaire, estimate a ratio of this figure, written question=answer, to that of "
+            help="Estimate a ratio of this figure, written question=answer, to that of "
             "--over; several answers are separated by |. Repeat both options for more."
         ),
     ] = None,

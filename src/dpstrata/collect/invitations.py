@@ -106,7 +106,6 @@ def hash_of(token: str) -> bytes:
 
 def invitees(plan: Design, *, sample: Path, key_file: Path, id: str, stratum: Sequence[str]) -> list[Invitee]:
     """Return everyone in the sample with their token: always the same for the same draw."""
-    _require_counters(plan)
     secret = read_key(key_file)
     check_record(plan, sample=sample, key=secret, record=sample.with_name("draw.json"))
     links = survey_key(survey_key(secret, plan.digest), "invitations")
@@ -114,14 +113,21 @@ def invitees(plan: Design, *, sample: Path, key_file: Path, id: str, stratum: Se
     return [Invitee(person, key, _token(links, person)) for person, key in drawn.items()]
 
 
-def _require_counters(plan: Design) -> None:
-    """Require a design whose counters say all that is released: of rows, or of yes and no."""
+def collectable_kit(plan: Design, *, title: str = "", text: str | None = None) -> Kit:
+    """Make the kit of a design whose counters say all that is released: of rows, or of yes and no.
+
+    Raises
+    ------
+    InputError
+        For other designs, and whatever else prevents a kit.
+    """
     if any(randomizer.cells is None for randomizer in randomizers_of(plan)):
         raise InputError(
-            "a collector needs a design with forms, or with one yes/no question that devices "
-            "randomise and whose sums or mean are published, got another. Use "
+            "a collector needs reports that it can count: rows of answers to questions of any kind, or yes "
+            "and no that devices flip for sums or a mean; got a design with others. Design with "
             f"{option('forms', 'one')}."
         )
+    return respondent_kit(plan, title=title, text=text)
 
 
 def _token(key: bytes, person: str) -> str:
@@ -158,8 +164,9 @@ def invite(
     Parameters
     ----------
     design : path
-        The document of a design with a questionnaire whose rows are randomised on devices, or with one
-        yes/no question that devices randomise and whose sums or mean are published.
+        The document of a design whose devices keep or replace rows of answers, to one question or several of
+        any kind (``forms="one"``); or flip the answer to one yes/no question, whose sums or mean are
+        published.
     survey : path
         The folder to make. It holds the design, the kit, the office's public key and the database; it has no
         id, and neither the key of the draw nor the office's private key.
@@ -226,9 +233,9 @@ def invite(
     links = links_at(address)
     warn_without_tls(links)
     plan = Design.read(design)
+    kit = collectable_kit(plan, title=title, text=text)
     people = invitees(plan, sample=sample, key_file=key_file, id=id, stratum=columns)
     kept = read_kept(contacts, keep, id=id, people=people)
-    kit = respondent_kit(plan, title=title, text=text)
     writer = letters and Writer(
         letters, kit, id=id, people=[each.id for each in people], everyone=asks_everyone(plan)
     )

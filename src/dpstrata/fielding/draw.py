@@ -187,7 +187,8 @@ def _read_record(record: Path, *names: str) -> list[Any]:
         if data["version"] != VERSION:
             raise InputError(
                 f"{record} must be the record of a draw of version {VERSION}, got version "
-                f"{data['version']!r}.",
+                f"{data['version']!r}. Use the version of dpstrata that drew the sample, or draw again into "
+                "another folder.",
                 where=str(record),
             )
         return [data[name] for name in names]

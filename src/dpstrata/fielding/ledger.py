@@ -138,7 +138,9 @@ class Ledger:
                 raise ValueError
             if data["version"] != VERSION:
                 raise InputError(
-                    f"{path} must be a ledger of version {VERSION}, got version {data['version']!r}.",
+                    f"{path} must be a ledger of version {VERSION}, got version {data['version']!r}. Use the "
+                    "version of dpstrata that wrote it; if you begin another ledger in a new folder instead, "
+                    "add what this one says was spent to what that one says.",
                     where=str(path),
                 )
             self.entries = [_read(entry) for entry in data["entries"]]

@@ -21,8 +21,8 @@ from dpstrata.pilots.spreads import PilotMoments, pilot_spreads
 from dpstrata.planning.design import design_as_asked
 from dpstrata.planning.goal_search import design_for
 from dpstrata.planning.sensitivity import with_sds
-from dpstrata.simulation.people import check_whole, draw_without_replacement
-from dpstrata.simulation.survey import check_population
+from dpstrata.simulation.stratum import draw_without_replacement
+from dpstrata.simulation.survey import check_population, check_whole
 from dpstrata.words.what_if import pilot_simulation_lines
 
 
@@ -121,8 +121,9 @@ def simulate_pilot(
         )
     check_whole("replications", replications, least=10)
     check_whole("seed", seed, least=0)
-    answers = check_population(first, population)
-    truth = np.array([values.std(ddof=1) if len(values) > 1 else 0.0 for values in answers])
+    question = first.inputs.question
+    shares = [answers[question.name] for answers in check_population(first, population)]
+    truth = question.range * np.array([each.std(ddof=1) if len(each) > 1 else 0.0 for each in shares])
 
     def true_variance(plan: Design) -> float:
         return variance_parts(
@@ -132,7 +133,7 @@ def simulate_pilot(
     assert first.waves is not None
     alone = replace(first.inputs, epsilon=first.waves.epsilon, total=first.waves.total)
     knowing = design_for(first.strata, alone, with_sds(pose(alone, first.strata), truth))
-    spreads = pilot_spreads(first, _moments(first, answers, replications, np.random.default_rng(seed)))
+    spreads = pilot_spreads(first, _moments(first, shares, replications, np.random.default_rng(seed)))
     main = np.array([true_variance(design_with(first, row)) for row in spreads])
     both = weight**2 * true_variance(first) + (1 - weight) ** 2 * main
     return PilotSimulation(
@@ -151,12 +152,11 @@ def _moments(
     first: Design, population: list[FloatArray], replications: int, generator: np.random.Generator
 ) -> PilotMoments:
     """Summarise the noised answers of many simulated first waves."""
-    space, mechanism = first.inputs.space, first.mechanism
+    mechanism = first.mechanism
     columns: list[tuple[FloatArray, ...]] = []
-    for i, values in enumerate(population):
+    for i, shares in enumerate(population):
         n, e = int(first.sample_sizes[i]), float(first.local_epsilons[i])
-        shares = space.shares(values)
-        sample = draw_without_replacement(len(values), n, replications, generator)
+        sample = draw_without_replacement(len(shares), n, replications, generator)
         noised = mechanism.simulated_release(shares[sample], e, generator)
         means = noised.mean(axis=1)
         off = noised - means[:, None]

@@ -6,27 +6,99 @@ it can be predicted and protects nobody. Never use it on real answers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dpstrata.allocation.rows_on_forms import importances
 from dpstrata.allocation.single_mean import SingleMean
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.estimate import reader_of
 from dpstrata.fielding.results.reader import Surveys
-from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
-from dpstrata.simulation.people import (
-    CHUNK,
-    by_stratum,
-    check_whole,
-    draw_without_replacement,
-    numbers_of_answers,
-)
-from dpstrata.simulation.questionnaires import made_up_people, simulate_questionnaire
-from dpstrata.simulation.result import Simulation
+from dpstrata.numerics.arrays import BoolArray, FloatArray, read_only
+from dpstrata.simulation.stratum import Carried, Stratum
+from dpstrata.survey.questionnaires.question import Question
+from dpstrata.words.what_if import simulation_lines
+
+_SHORTFALL = 0.4  # of an interval's coverage, relative to the chance that it may miss
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulation:
+    """What many simulated surveys gave, beside what the design predicted.
+
+    Each figure has its Monte Carlo standard error next to it.
+
+    Attributes
+    ----------
+    replications, seed : int
+        How many surveys, and the seed that repeats them.
+    bias, bias_error : float
+        Mean error of the estimate; for objectives other than ``mean``, of Σ a times the stratum means; of
+        categories that of the share furthest off.
+    variance, variance_error : float
+        Empirical variance of the estimate; for other objectives Σ a² times that of the stratum means; of
+        categories half the sum over their shares.
+    predicted_variance : float
+        What the design says.
+    coverage, coverage_error : float or None
+        Share of intervals that hold the true mean: those that :func:`dpstrata.estimate` would print; of
+        questions on forms, estimate ± margin of the design. ``None`` for several questions together,
+        objectives other than ``mean``, and categories.
+    predicted_coverage : float or None
+        The design's confidence.
+    worst_case : bool
+        Whether the design plans with the worst answers; less variance and more coverage then agree with it.
+    questions : dict of str to Simulation
+        Of several questions, each in its own units. All together are weighted by importance, in units of
+        their ranges, as questions on forms are.
+    """
+
+    replications: int
+    seed: int
+    bias: float
+    bias_error: float
+    variance: float
+    variance_error: float
+    predicted_variance: float
+    coverage: float | None
+    coverage_error: float | None
+    predicted_coverage: float | None
+    worst_case: bool = False
+    questions: Mapping[str, Simulation] = field(default_factory=dict)
+
+    @property
+    def variance_z(self) -> float:
+        """Distance of the variance from its prediction, in Monte Carlo errors."""
+        return (self.variance - self.predicted_variance) / self.variance_error
+
+    def agrees(self, errors: float = 4.0) -> bool:
+        """Whether bias, variance and coverage are within so many Monte Carlo errors of the prediction.
+
+        Where the prediction is a worst case, better is within it too. Intervals may cover more than their
+        confidence, and fall short of it by two fifths of what is left to one: 95% intervals cover at least
+        93%.
+        """
+        off = self.variance - self.predicted_variance
+        return (
+            abs(self.bias) <= errors * self.bias_error
+            and (off if self.worst_case else abs(off)) <= errors * self.variance_error
+            and self._covers(errors)
+            and all(question.agrees(errors) for question in self.questions.values())
+        )
+
+    def _covers(self, errors: float) -> bool:
+        if self.coverage is None or self.coverage_error is None or self.predicted_coverage is None:
+            return True
+        least = self.predicted_coverage - _SHORTFALL * (1.0 - self.predicted_coverage)
+        return self.coverage >= least - errors * self.coverage_error
+
+    def __repr__(self) -> str:
+        return simulation_lines(self)
 
 
 def simulate(
@@ -38,27 +110,25 @@ def simulate(
 ) -> Simulation:
     """Carry out a design many times on a known population, with simulated noise that protects nobody.
 
-    Each survey draws the design's sample sizes without replacement from each stratum, adds noise of the
-    design's mechanism at the design's local budgets, and estimates. If the design leaves out the finite
-    population correction, its prediction is for an endless population with the same spread: people are then
-    drawn with replacement, and deviations from the mean are stretched by √(N/(N−1)) to make up for it.
+    Each survey draws the design's sample sizes without replacement from each stratum, deals the forms, noises
+    answers or replaces rows as devices do, adds the office's noise to what is published, and estimates. If
+    the design leaves out the finite population correction, its prediction is for an endless population with
+    the same spread: people are then drawn with replacement, and what a sample is off by is stretched by
+    √(N/(N−1)) to make up for it.
 
     With response rates, r·N people of a stratum are willing to answer, drawn anew in each survey whatever
-    their answers; if nobody in the sample is willing, they are drawn again, because the prediction is for
+    their answers; if nobody with a form is willing, they are drawn again, because the prediction is for
     surveys without an empty stratum.
-
-    Of a questionnaire, people are dealt its forms, their rows of answers are replaced as often as the design
-    says, and tables get the office's noise; every question is estimated from what is published.
 
     Parameters
     ----------
     plan : Design
         The design.
-    population : mapping or sequence of arrays
+    population : mapping or sequence
         Answers of everyone, by stratum name or in the order of the strata; real or synthetic, never noised.
-        They are clipped if the design clips answers. The prediction holds if their standard deviations are
-        those of the design. Of a questionnaire, a mapping from question to answers for each stratum; yes is 1
-        and no is 0, and a category is its name.
+        A stratum has a mapping from question to answers, or the answers alone where there is one question;
+        yes is 1 and no is 0, and a category is its name. They are clipped if the design clips answers. The
+        prediction holds if their standard deviations are those of the design.
     replications : int
         Number of surveys, >= 10.
     seed : int
@@ -84,35 +154,21 @@ def simulate(
     """
     check_whole("replications", replications, least=10)
     check_whole("seed", seed, least=0)
-    if plan.inputs.rows:
-        return simulate_questionnaire(plan, by_stratum(plan, population), replications, seed)
-    answers = check_population(plan, population)
+    people = check_population(plan, population)
     generator = np.random.default_rng(seed)
-    if not plan.inputs.space.numbers:
-        of_shares = [
-            _share_errors(plan, i, codes, replications, generator) for i, codes in enumerate(answers)
-        ]
-        return _summarise_shares(plan, np.stack(of_shares, axis=1), seed)
-    each = [_stratum(plan, i, values, replications, generator) for i, values in enumerate(answers)]
-    counts, means, squares = (np.stack(columns, axis=1) for columns in zip(*each, strict=True))
-    truths = np.array([values.mean() for values in answers])
-    if plan.inputs.objective != "mean":
-        return _summarise_strata(plan, means - truths, seed)
-    weights = plan.strata.sizes / plan.strata.population
-    surveys = Surveys(counts, means, squares, *_noise_of_figures(plan, counts, generator))
-    wholes, truth = means @ weights + surveys.noise, float(truths @ weights)
-    limits = reader_of(plan).limits_in_surveys(surveys)
-    covered = (limits.lower <= truth) & (truth <= limits.upper)
-    return _summarise_mean(plan, wholes - truth, covered, seed)
+    strata = [Stratum(plan, i, answers) for i, answers in enumerate(people)]
+    found = [stratum.carried_out(replications, generator) for stratum in strata]
+    return _Summary(plan, strata, found, generator, seed).simulation()
 
 
 def synthetic_population(plan: Design) -> list[Any]:
     """Make up answers that have the standard deviations of the design.
 
-    Each stratum has two groups of people who answer alike, around the middle of the answer range: halves for
-    real answers, where the deviation is met exactly; on a grid, groups and answers that meet it best. Of a
-    questionnaire, answers to every question, unrelated to each other, that have the shares, means and
-    standard deviations that are known as nearly as whole people can, and the worst where nothing is.
+    Of a single question that is noised, each stratum has two groups of people who answer alike, around the
+    middle of the answer range: halves for real answers, where the deviation is met exactly; on a grid, groups
+    and answers that meet it best. Of questions on forms, answers to every question, unrelated to each other,
+    that have the shares, means and standard deviations that are known as nearly as whole people can, and the
+    worst where nothing is.
 
     Parameters
     ----------
@@ -132,11 +188,22 @@ def synthetic_population(plan: Design) -> list[Any]:
     >>> len(first), len(second), round(float(first.std(ddof=1)), 3)
     (700, 900, 0.3)
     """
+    sizes = plan.strata.sizes.tolist()
     if plan.inputs.rows:
-        return made_up_people(plan)
+        told, generator = plan.spreads.values, np.random.default_rng(0)
+        return [
+            {
+                # in an order of their own, so that questions have nothing to do with each other
+                each.name: read_only(
+                    generator.permutation(each.of_kind.made_up(each, told[each.name], i, size))
+                )
+                for each in plan.inputs.questions
+            }
+            for i, size in enumerate(sizes)
+        ]
     question = plan.inputs.question
     population: list[Any] = []
-    for i, (size, sd) in enumerate(zip(plan.strata.sizes.tolist(), plan.sds.tolist(), strict=True)):
+    for i, (size, sd) in enumerate(zip(sizes, plan.sds.tolist(), strict=True)):
         values = question.of_kind.made_up_with_sd(question, size, sd)
         got = question.of_kind.sd_of(question, values) if size > 1 else 0.0
         if abs(got - sd) > 0.01 * sd:
@@ -149,182 +216,219 @@ def synthetic_population(plan: Design) -> list[Any]:
     return population
 
 
+def check_whole(name: str, value: object, *, least: int) -> None:
+    """Require a whole number."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or int(value) < least:  # type: ignore[call-overload]
+        raise InputError(f"{name} must be a whole number >= {least}, got {value!r}.")
+
+
 def check_population(
-    plan: Design, population: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike]
-) -> list[FloatArray]:
-    """Require the answers of everyone, in the order of the strata; no message shows one."""
-    question = plan.inputs.question
-    checked = []
-    rows = zip(plan.strata.names, plan.strata.sizes.tolist(), by_stratum(plan, population), strict=True)
-    for name, size, given in rows:
-        try:
-            values = np.asarray(given)
-        except ValueError:  # lists of different lengths; the cause would show an answer
-            raise InputError(f"stratum {name!r} must be a list of answers, got lists in it.") from None
-        if values.ndim != 1:
-            raise InputError(f"stratum {name!r} must be a list of answers, got {values.ndim} dimensions.")
-        if len(values) != size:
-            raise InputError(f"stratum {name!r} must have {size:,} answers, got {values.size:,}.")
-        checked.append(
-            question.of_kind.checked(question, values, clip=plan.inputs.clip, where=f"stratum {name!r}")
+    plan: Design, population: Mapping[str, Any] | Sequence[Any]
+) -> list[dict[str, FloatArray]]:
+    """Require everyone's answers to every question, in the order of the strata; no message shows one.
+
+    Returns
+    -------
+    list of dict
+        By question: shares of the range, or places of categories.
+    """
+    names = plan.strata.names
+    if isinstance(population, Mapping):
+        missing = [name for name in names if name not in population]
+        if missing:
+            raise InputError(f"the population must have every stratum, got none for {missing[0]!r}.")
+        if len(population) > len(names):
+            raise InputError(f"the population must have {len(names)} strata, got {len(population)}.")
+        population = [population[name] for name in names]
+    if not isinstance(population, Sequence | np.ndarray):
+        raise InputError("the population must be a mapping or a sequence of arrays, one for each stratum.")
+    if len(population) != len(names):
+        raise InputError(f"the population must have {len(names)} strata, got {len(population)}.")
+    return [_check_stratum(plan, i, given) for i, given in enumerate(population)]
+
+
+def _check_stratum(plan: Design, row: int, given: Any) -> dict[str, FloatArray]:
+    """Require the answers of everyone in a stratum: a mapping, or those to the only question."""
+    where, questions = f"stratum {plan.strata.name(row)!r}", plan.inputs.questions
+    if not isinstance(given, Mapping):
+        if len(questions) > 1:
+            raise InputError(
+                f"{where} must be a mapping from question to answers, got {type(given).__name__}."
+            )
+        given = {questions[0].name: given}
+    answers = {}
+    for question in questions:
+        if question.name not in given:
+            raise InputError(f"{where} must have answers to every question, got none to {question.name!r}.")
+        of = f"question {question.name!r} in {where}" if len(questions) > 1 else where
+        values = _check_answers(plan, question, given[question.name], of, int(plan.strata.sizes[row]))
+        answers[question.name] = question.space.shares(values) if question.space.numbers else values
+    return answers
+
+
+def _check_answers(plan: Design, question: Question, given: Any, where: str, size: int) -> FloatArray:
+    try:
+        values = np.asarray(given)
+    except ValueError:  # lists of different lengths; the cause would show an answer
+        raise InputError(f"{where} must be a list of answers, got lists in it.") from None
+    if values.ndim != 1:
+        raise InputError(f"{where} must be a list of answers, got {values.ndim} dimensions.")
+    if len(values) != size:
+        raise InputError(f"{where} must have {size:,} answers, got {values.size:,}.")
+    return question.of_kind.checked(question, values, clip=plan.inputs.clip, where=where)
+
+
+class _Summary:
+    """What all surveys gave, beside the prediction.
+
+    Questions are summarised in units of their ranges, and weighted by importance for the objective.
+    """
+
+    def __init__(
+        self,
+        plan: Design,
+        strata: Sequence[Stratum],
+        found: Sequence[Carried],
+        generator: np.random.Generator,
+        seed: int,
+    ) -> None:
+        self.plan, self.strata, self.found, self.seed = plan, strata, found, seed
+        self.replications = len(found[0].answered)
+        self.counts = np.stack([each.answered for each in found], axis=1)
+        self.noise, self.variances = self._noise_of_figures(generator)
+
+    def simulation(self) -> Simulation:
+        """Summarise the objective, and of several questions each in its own units."""
+        plan, questions = self.plan, self.plan.inputs.questions
+        errors = {each.name: self._errors(each) for each in questions}
+        squares = {each.name: self._squares(each, errors[each.name]) for each in questions}
+        unit = 1.0 if plan.inputs.rows else plan.inputs.space.range
+        weights = list(zip(importances(questions), questions, strict=True))
+        biases = np.sum([w * _worst(errors[q.name]) for w, q in weights], axis=0)
+        values = np.sum([w * squares[q.name] for w, q in weights], axis=0)
+        covered = self._covered(questions[0], errors[questions[0].name]) if len(questions) == 1 else None
+        planned = {each.name: each.standard_error**2 for each in plan.questions}
+        worst = {each.name: self._is_worst_case(j) for j, each in enumerate(questions)}
+        each = {
+            question.name: self._compared(
+                question.range * _worst(errors[question.name]),
+                question.range**2 * squares[question.name],
+                planned[question.name],
+                self._covered(question, errors[question.name]),
+                worst_case=worst[question.name],
+            )
+            for question in questions
+            if len(questions) > 1
+        }
+        return self._compared(
+            unit * biases,
+            unit**2 * values,
+            plan.variance,
+            covered,
+            worst_case=any(worst.values()),
+            questions=each,
         )
-    return checked
 
+    def _noise_of_figures(self, generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Draw the noise of the population mean in each survey, from the best family; with its variance.
 
-def _stratum(
-    plan: Design, row: int, values: FloatArray, replications: int, generator: np.random.Generator
-) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Carry out all surveys in one stratum: numbers of answers, their means, sums of squared distances."""
-    n, e = int(plan.sample_sizes[row]), plan.local_epsilon(row)
-    release, mechanism = plan.inputs.release_form, plan.problem.forms.fitted
-    if not plan.inputs.finite_population and len(values) > 1:
-        # One person drawn with replacement has variance S²(N−1)/N; the prediction without correction has S².
-        values = values.mean() + (values - values.mean()) * np.sqrt(len(values) / (len(values) - 1))
-    space = plan.inputs.space
-    shares = space.shares(values)
-    means, squares = np.empty((2, replications))
-    numbers = np.empty(replications, dtype=np.int64)
-    per_survey = max(n, 1)
-    rows = max(1, CHUNK // per_survey)
-    for start in range(0, replications, rows):
-        count = min(rows, replications - start)
-        sample = _samples(plan, len(values), n, count, generator)
-        m = numbers_of_answers(plan, row, count, generator)
-        chosen = release.simulated_answers(mechanism, shares[sample], e, generator)
-        answered: Any = True
-        if m is None:
-            m = np.full(count, n)
-        else:
-            chosen = generator.permuted(chosen, axis=1)
-            answered = np.arange(n) < m[:, None]
-        sums = chosen.sum(axis=1, where=answered)
-        off = chosen - (sums / m)[:, None]
-        part = slice(start, start + count)
-        means[part] = space.at_shares(release.simulated_sums(mechanism, sums, e, generator) / m)
-        squares[part] = space.range**2 * np.square(off).sum(axis=1, where=answered)
-        numbers[part] = m
-    return numbers, means, squares
-
-
-def _samples(plan: Design, size: int, n: int, count: int, generator: np.random.Generator) -> IntArray:
-    """Draw whom each survey asks in a stratum; of an endless population people may come twice."""
-    if plan.inputs.finite_population:
-        return draw_without_replacement(size, n, count, generator)
-    return generator.integers(0, size, (count, n))
-
-
-def _share_errors(
-    plan: Design, row: int, codes: FloatArray, replications: int, generator: np.random.Generator
-) -> FloatArray:
-    """Errors of the shares of one stratum: a line for each survey, a column for each category."""
-    n, e, mechanism = int(plan.sample_sizes[row]), plan.local_epsilon(row), plan.problem.forms.fitted
-    people = codes[:, None] == np.arange(len(plan.inputs.question.names))
-    off = people - people.mean(axis=0)
-    # as for numbers: without correction the prediction has S², which people drawn twice fall short of
-    endless = not plan.inputs.finite_population and len(codes) > 1
-    further = np.sqrt(len(codes) / (len(codes) - 1)) - 1.0 if endless else 0.0
-    errors = np.empty((replications, people.shape[1]))
-    rows = max(1, CHUNK // (max(n, 1) * people.shape[1]))
-    for start in range(0, replications, rows):
-        count = min(rows, replications - start)
-        sample = _samples(plan, len(codes), n, count, generator)
-        m = numbers_of_answers(plan, row, count, generator)
-        if m is None:
-            m = np.full(count, n)
-        else:
-            sample = generator.permuted(sample, axis=1)
-        said = mechanism.simulated_release(codes[sample], e, generator) + further * off[sample]
-        answered = (np.arange(n) < m[:, None])[:, :, None]
-        errors[start : start + count] = np.where(answered, said, 0.0).sum(axis=1) / m[:, None]
-    return np.asarray(errors - people.mean(axis=0))
-
-
-def _noise_of_figures(
-    plan: Design, numbers: IntArray, generator: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Draw the noise of the population mean in each survey, from the best family; with its variance.
-
-    There is none where strata have noise of their own.
-    """
-    noise, variances = np.zeros((2, len(numbers)))
-    if not plan.problem.families:
+        There is none where strata have noise of their own.
+        """
+        noise, variances = np.zeros((2, self.replications))
+        if not self.plan.problem.families:
+            return noise, variances
+        one = SingleMean(self.plan.problem)
+        shares = [np.sqrt(family.weights * len(one.families)) for family in one.families]
+        planned = one.strengths_at(self.plan.sample_sizes)
+        best = min(range(len(planned)), key=lambda i: float(((shares[i] / planned[i]) ** 2).sum()))
+        for row, m in enumerate(self.counts):
+            scales = shares[best] / one.raised_to_answers(m, planned)[best]
+            noise[row] = generator.laplace(0.0, scales).sum()
+            variances[row] = 2.0 * np.square(scales).sum()
         return noise, variances
-    one = SingleMean(plan.problem)
-    shares = [np.sqrt(family.weights * len(one.families)) for family in one.families]
-    planned = one.strengths_at(plan.sample_sizes)
-    best = min(range(len(planned)), key=lambda i: float(((shares[i] / planned[i]) ** 2).sum()))
-    for row, m in enumerate(numbers):
-        scales = shares[best] / one.raised_to_answers(m, planned)[best]
-        noise[row] = generator.laplace(0.0, scales).sum()
-        variances[row] = 2.0 * np.square(scales).sum()
-    return noise, variances
+
+    def _errors(self, question: Question) -> FloatArray:
+        """Return the errors of the estimate: a row for each survey, a column for each figure."""
+        coefficients = self.plan.problem.terms.coefficients
+        pairs = zip(coefficients, self.found, strict=True)
+        total = np.sum([a * each.errors[question.name] for a, each in pairs], axis=0)
+        return np.asarray(total + self.noise[:, None] / question.range)
+
+    def _squares(self, question: Question, errors: FloatArray) -> FloatArray:
+        """Return in every survey what the variance is the mean of: of several shares half their sum."""
+        if self.plan.inputs.objective == "mean":
+            squares = _centred_squares(errors)
+        else:
+            pairs = zip(self.plan.problem.terms.coefficients, self.found, strict=True)
+            squares = np.sum([a**2 * _centred_squares(e.errors[question.name]) for a, e in pairs], axis=0)
+        figures = 2.0 if errors.shape[1] > 1 else 1.0
+        return np.asarray(squares / figures * self.replications / (self.replications - 1))
+
+    def _covered(self, question: Question, errors: FloatArray) -> BoolArray | None:
+        """Whether the interval of the mean holds it; nothing of several shares, and of other objectives.
+
+        It is the one that an estimate prints; of questions on forms, estimate ± margin of the design.
+        """
+        plan = self.plan
+        if plan.inputs.objective != "mean" or errors.shape[1] > 1:
+            return None
+        if plan.inputs.rows:
+            planned = {each.name: each.margin for each in plan.questions}
+            return np.asarray(question.range * np.abs(errors[:, 0]) <= planned[question.name])
+        space = question.space
+        truths = np.array([stratum.truth(question)[0] for stratum in self.strata])
+        means = np.stack([each.errors[question.name][:, 0] for each in self.found], axis=1) + truths
+        squares = np.stack([each.squares for each in self.found], axis=1)
+        surveys = Surveys(
+            self.counts, space.at_shares(means), space.range**2 * squares, self.noise, self.variances
+        )
+        limits = reader_of(plan).limits_in_surveys(surveys)
+        truth = float(space.at_shares(truths) @ plan.strata.sizes) / plan.strata.population
+        return (limits.lower <= truth) & (truth <= limits.upper)
+
+    def _is_worst_case(self, place: int) -> bool:
+        if not self.plan.inputs.rows:
+            return self.plan.mechanism.worst_case
+        return self.plan.inputs.asks_for_least or self.plan.spreads.is_worst_case(place)
+
+    def _compared(
+        self,
+        biases: FloatArray,
+        squares: FloatArray,
+        predicted: float,
+        covered: BoolArray | None,
+        *,
+        worst_case: bool,
+        questions: Mapping[str, Simulation] | None = None,
+    ) -> Simulation:
+        expected = self.plan.inputs.confidence
+        chance_error = math.sqrt(expected * (1 - expected) / self.replications)
+        return Simulation(
+            replications=self.replications,
+            seed=self.seed,
+            bias=float(biases.mean()),
+            bias_error=_error(biases),
+            variance=float(squares.mean()),
+            variance_error=_error(squares),
+            predicted_variance=predicted,
+            coverage=None if covered is None else float(covered.mean()),
+            coverage_error=None if covered is None else chance_error,
+            predicted_coverage=None if covered is None else expected,
+            worst_case=worst_case,
+            questions=questions or {},
+        )
 
 
-def _summarise_mean(
-    plan: Design, errors: FloatArray, covered: npt.NDArray[np.bool_], seed: int
-) -> Simulation:
-    replications = len(errors)
-    variance = float(errors.var(ddof=1))
-    spread = errors - errors.mean()
-    expected = plan.inputs.confidence
-    return Simulation(
-        replications=replications,
-        seed=seed,
-        bias=float(errors.mean()),
-        bias_error=float(np.sqrt(variance / replications)),
-        variance=variance,
-        variance_error=float(np.std(spread**2, ddof=1) / np.sqrt(replications)),
-        predicted_variance=plan.variance,
-        coverage=float(covered.mean()),
-        coverage_error=float(np.sqrt(expected * (1 - expected) / replications)),
-        predicted_coverage=expected,
-        worst_case=plan.mechanism.worst_case,
-    )
+def _centred_squares(errors: FloatArray) -> FloatArray:
+    return np.asarray(((errors - errors.mean(axis=0)) ** 2).sum(axis=1))
 
 
-def _summarise_shares(plan: Design, errors: FloatArray, seed: int) -> Simulation:
-    """Summarise the errors of shares, by survey, stratum and category: half the sum of their variances.
-
-    The bias is that of the share that is furthest off, in Monte Carlo errors.
-    """
-    replications, terms = len(errors), plan.problem.terms
-    combined = np.einsum("rsk,s->rk", errors, terms.coefficients)
-    squares = (combined - combined.mean(axis=0)) ** 2
-    if plan.inputs.objective != "mean":
-        squares = np.einsum("rsk,s->rk", (errors - errors.mean(axis=0)) ** 2, terms.coefficients**2)
-    value = 0.5 * squares.sum(axis=1) * replications / (replications - 1)
-    biases, spreads = combined.mean(axis=0), combined.std(axis=0, ddof=1)
-    worst = int(np.argmax(np.abs(biases) / np.where(spreads > 0, spreads, 1.0)))
-    return Simulation(
-        replications=replications,
-        seed=seed,
-        bias=float(biases[worst]),
-        bias_error=float(spreads[worst] / np.sqrt(replications)),
-        variance=float(value.mean()),
-        variance_error=float(value.std(ddof=1) / np.sqrt(replications)),
-        predicted_variance=plan.variance,
-        coverage=None,
-        coverage_error=None,
-        predicted_coverage=None,
-    )
+def _worst(errors: FloatArray) -> FloatArray:
+    """Return the errors of the figure that is furthest off, in Monte Carlo errors."""
+    spreads = errors.std(axis=0)
+    return np.asarray(errors[:, np.argmax(np.abs(errors.mean(axis=0)) / np.where(spreads > 0, spreads, 1.0))])
 
 
-def _summarise_strata(plan: Design, errors: FloatArray, seed: int) -> Simulation:
-    replications = len(errors)
-    weight = plan.problem.terms.coefficients**2
-    centred = errors - errors.mean(axis=0)
-    value = (centred**2) @ weight * replications / (replications - 1)
-    combined = errors @ plan.problem.terms.coefficients
-    return Simulation(
-        replications=replications,
-        seed=seed,
-        bias=float(combined.mean()),
-        bias_error=float(combined.std(ddof=1) / np.sqrt(replications)),
-        variance=float(value.mean()),
-        variance_error=float(value.std(ddof=1) / np.sqrt(replications)),
-        predicted_variance=plan.variance,
-        coverage=None,
-        coverage_error=None,
-        predicted_coverage=None,
-        worst_case=plan.mechanism.worst_case,
-    )
+def _error(values: FloatArray) -> float:
+    return float(values.std(ddof=1) / math.sqrt(len(values)))

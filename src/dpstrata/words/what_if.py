@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dpstrata.planning.sensitivity import Sensitivity
     from dpstrata.planning.solve_epsilon import SolvedEpsilon
     from dpstrata.simulation.pilot import PilotSimulation
-    from dpstrata.simulation.result import Simulation
+    from dpstrata.simulation.survey import Simulation
     from dpstrata.survey.inputs import Inputs
 
 _NAMES = {"epsilon": "epsilon", "device_epsilon": "device epsilon"}

@@ -308,20 +308,6 @@ def _smallest_step(costs: FloatArray) -> float:
     return float(reduce(math.gcd, (int(cost) for cost in np.unique(costs))))
 
 
-def with_importances(problem: Problem, importances: FloatArray) -> Problem:
-    """Return the problem of the same forms where questions have other importances."""
-    return problem.asked(problem.forms.weighted(importances))
-
-
-def planned_sum(problem: Problem, sizes: IntArray, *, finite_population: bool) -> float:
-    """Return Σ w_j·V_j with the importances of the problem, as it is minimised."""
-    value = problem.objective(sizes)
-    if finite_population:
-        correction = problem.forms.correction(problem.terms.sizes)
-        value -= float((problem.terms.coefficients**2 * correction).sum())
-    return value
-
-
 def certify_questions(
     problem: Problem,
     targets: FloatArray,

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpstrata.allocation.domains import WHOLE
 from dpstrata.designs.record import Design
-from dpstrata.errors import InputError, option
+from dpstrata.errors import InputError
 from dpstrata.fielding.covariances import Covariance, Errors, Origins
 from dpstrata.fielding.neighbours import StandIn
 from dpstrata.fielding.results.figures import Causes, QuestionFigures
@@ -196,7 +196,7 @@ class Results(Sequence[Estimate]):
         Raises
         ------
         InputError
-            If there is no such estimate, or no forms of several questions were published.
+            If there is no such estimate, or the survey has a single figure.
 
         Notes
         -----
@@ -207,10 +207,14 @@ class Results(Sequence[Estimate]):
         standard errors, and figures of different people are not credited with the share of the population
         that was asked.
         """
-        if not self.counts:
+        if self.ratio_of:
+            raise InputError("a ratio must be of two estimates, got ratios; ask the estimates for it.")
+        if not self.counts:  # whoever estimates shares has counts
+            (question,) = self.design.inputs.questions
+            figure = "mean" if question.of_kind.averaged else "share of yes"
             raise InputError(
-                "ratios are estimated from rows of answers, got answers noised one by one. "
-                f"Design with {option('forms', 'one')}."
+                f"a ratio must be of two figures, got a survey with a single one: the {figure} of "
+                f"{question.name!r}."
             )
         columns, notes = estimate_ratio(self.design, self.counts, numerator, denominator)
         return Results(

@@ -23,11 +23,11 @@ from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import GridNoise
-from dpstrata.privacy.mechanisms.noise import NoRemainder
+from dpstrata.privacy.mechanisms.noise import ConstantRemainder
 from dpstrata.privacy.randomness import Chance
 
 
-class CategoryResponse(NoRemainder, Mechanism):
+class CategoryResponse(ConstantRemainder, Mechanism):
     """v(e) = (k−1)(2x + k − 2)/(2(x−1)²) with x = exp(e): half the sum over the shares of k categories."""
 
     name = "category_response"

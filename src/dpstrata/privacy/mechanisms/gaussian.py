@@ -26,6 +26,7 @@ from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, fineness
 from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.mechanisms.noise import ConstantRemainder
 
 LARGEST_LOCAL_DELTA = 0.01
 _LEAST_EPSILON = 0.01
@@ -161,7 +162,7 @@ class Gaussian(Mechanism):
         return (mp.mpf(self.answer_range) * sigma) ** 2
 
 
-class ConstantGaussian(Mechanism):
+class ConstantGaussian(ConstantRemainder, Mechanism):
     """Gaussian noise of one deviation everywhere, for promises that a secret sample does not strengthen.
 
     Parameters
@@ -180,21 +181,6 @@ class ConstantGaussian(Mechanism):
         super().__init__(space)
         self.sigma = sigma
         self.constant_remainder = sigma * sigma
-
-    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
-        """σ², whatever the budget."""
-        return np.full_like(at.e, self.sigma * self.sigma)
-
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """σ², which does not change."""
-        zero = np.zeros_like(at.e)
-        return self.remainder(at), zero, zero
-
-    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
-        """Zero."""
-        return np.zeros_like(step.d)
 
     def simulated_noise(self, e: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
         """Draw Gaussian noise; for simulations only."""

@@ -13,11 +13,11 @@ from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import GridNoise
-from dpstrata.privacy.mechanisms.noise import NoRemainder
+from dpstrata.privacy.mechanisms.noise import ConstantRemainder
 from dpstrata.privacy.randomness import Chance
 
 
-class RandomizedResponse(NoRemainder, Mechanism):
+class RandomizedResponse(ConstantRemainder, Mechanism):
     """v(e) = R²·b/(1−b)² with b = exp(−e), for answers of two values; half of s(e)."""
 
     name = "randomized_response"

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpstrata.errors import InputError
 from dpstrata.files.columns import Finding
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 from dpstrata.privacy.answer_space import AnswerSpace
@@ -217,18 +216,6 @@ class QuestionKind:
             If one of them is not allowed; no message shows it.
         """
         raise NotImplementedError
-
-    def in_shares(self, question: Question, answers: Any, *, clip: bool = False) -> FloatArray | None:
-        """Return answers of many people as simulations take them; ``None`` if one of them cannot be given.
-
-        Numbers lie between 0 and 1, the ends of their range; names are counted from 0.
-        """
-        try:
-            values = self.checked(question, answers, clip=clip)
-        except InputError:
-            return None
-        space = self.space(question)
-        return np.clip(space.shares(values), 0.0, 1.0) if space.numbers else values
 
     def largest_sd(self, question: Question, sizes: IntArray) -> FloatArray:
         """Largest standard deviation (divisor N - 1) that answers of ``sizes`` people can have."""
