@@ -282,9 +282,11 @@ def _checked(solve_for: object, options: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError.must("solve_for", f"be one of {', '.join(SOLVED)}", solve_for)
     name = str(solve_for)
     if options.get(name) is not None:
-        other = f"; to find the other budget, pass {option('solve_for', _other(name))}"
+        other = next(each for each in SOLVED if each != name)
         raise InputError(
-            f"{option(name)} is the budget to be found, so it cannot be given{other}.", argument=name
+            f"{option(name)} is the budget to be found, so it cannot be given; to find the other budget, "
+            f"pass {option('solve_for', other)}.",
+            argument=name,
         )
     if options.get("total") is not None:
         raise InputError(
@@ -297,10 +299,6 @@ def _checked(solve_for: object, options: Mapping[str, Any]) -> dict[str, Any]:
     if all(each is None for each in targets):
         raise _no_precision()
     return {**options, name: LARGEST}
-
-
-def _other(name: str) -> str:
-    return next(each for each in SOLVED if each != name)
 
 
 def _no_precision() -> InputError:
