@@ -211,16 +211,6 @@ class _DiscreteGaussian(AdditiveGridNoise):
         """Draw from OpenDP."""
         return randomness.discrete_gaussian(self.scale, size)
 
-    def variance(self, k: int) -> float:
-        """scale²/K², which a discrete Gaussian number never exceeds."""
-        return (self.scale / self.steps) ** 2
-
-    def noise_mass(self) -> FloatArray:
-        """Evaluate the density on the grid, and divide by its sum."""
-        reach = int(np.ceil(9.0 * self.scale))
-        mass = np.exp(-0.5 * (np.arange(-reach, reach + 1) / self.scale) ** 2)
-        return np.asarray(mass / mass.sum())
-
 
 def _delta_on_grid(scale: float, steps: int, e: float) -> float:
     """δ of discrete Gaussian noise between answers ``steps`` apart, at a budget e, by summation."""

@@ -101,11 +101,6 @@ class _Flips(GridNoise):
 
         return Chance(lambda: 1 / (1 + mp.exp(mp.mpf(self.e))))
 
-    def mass(self, k: int) -> tuple[int, FloatArray]:
-        """Return the two probabilities."""
-        flip = self._flip
-        return 0, np.array([flip, 1.0 - flip]) if k else np.array([1.0 - flip, flip])
-
     def shares(self, outputs: IntArray) -> FloatArray:
         """Debias."""
         return np.asarray((outputs - self._flip) / (1.0 - 2.0 * self._flip), dtype=float)
