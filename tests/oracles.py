@@ -98,7 +98,8 @@ def design_of(case: Case) -> Designed:
         for form in plan.forms
     )
     # that of several questions is in units of their ranges
-    unit = plan.inputs.space.range if "questionnaire" in case.options else 1.0
+    alone = "questionnaire" in case.options and not plan.inputs.rows
+    unit = plan.inputs.space.range if alone else 1.0
     return Designed(
         sample_sizes=" ".join(map(str, plan.sample_sizes.tolist())),
         variance=plan.variance / unit**2,
