@@ -24,6 +24,7 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.fielding.answer_files import places, read_noised, read_noised_names
 from dpstrata.fielding.covariances import Reported, Together
+from dpstrata.fielding.frames.spark import finite, quoted, spark_errors, text_of_column
 from dpstrata.fielding.intervals.of_design import (
     PartLimits,
     limits_of_means,
@@ -36,6 +37,8 @@ from dpstrata.fielding.results.figures import Figure, QuestionFigures, StratumPa
 from dpstrata.fielding.results.form_figures import FormCounts, TableCounts
 from dpstrata.fielding.results.reader import Reader, Surveys
 from dpstrata.fielding.results.results import Results
+from dpstrata.files.cells import unmarked
+from dpstrata.files.headers import require_columns
 from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray, read_only
 from dpstrata.privacy.mechanisms.category_response import CategoryResponse
@@ -65,8 +68,6 @@ class MicrodataReader(Reader):
 
     def estimate_on_spark(self, data: DataFrame, stratum: str) -> Results:
         """Let Spark add noised answers up, and estimate from that."""
-        from dpstrata.fielding.noised_on_spark import sum_numbers
-
         rows = sum_numbers(data, stratum, self.plan.inputs.question.name)
         order = places(self.plan, [row[0] for row in rows])
         counts, means, squares = (np.zeros(len(self.plan.strata)) for _ in range(3))
@@ -281,8 +282,6 @@ class CategoriesReader(Reader):
 
     def estimate_on_spark(self, data: DataFrame, stratum: str) -> Results:
         """Let Spark count the categories of each stratum, and estimate from that."""
-        from dpstrata.fielding.noised_on_spark import count_names
-
         rows = count_names(data, stratum, self.plan.inputs.question.name)
         order = places(self.plan, [row[0] for row in rows])
         question, names = self.plan.inputs.question, [row[1] for row in rows]
@@ -338,3 +337,34 @@ def estimate_shares(plan: Design, counts: IntArray) -> Results:
         (question.name,), (len(question.names),), counts.astype(float), None, np.zeros(len(m))
     )
     return combine(plan, [known], answered=answered, counts=[FormCounts(answered, (table,))])
+
+
+_TABLE = "the table of noised answers"
+
+
+def sum_numbers(data: DataFrame, stratum: str, column: str) -> list[tuple[str, int, float, float]]:
+    """Add up a column by stratum: how many numbers, their mean, and their squared distances from it."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    require_columns(_TABLE, data.columns, stratum, column)
+    number = finite(F.col(quoted(column)).try_cast("double"))  # nothing for what is none
+    numbers = data.select(text_of_column(stratum).alias("stratum"), number.alias("number"))
+    sums = F.count("*"), F.count("number"), F.avg("number"), F.var_pop("number") * F.count("*")
+    with spark_errors("the noised answers"):
+        rows = numbers.groupBy("stratum").agg(*sums).collect()
+    if any(everyone != number for _, everyone, number, *_ in rows):
+        raise InputError(f"noised answers must be numbers, got something else in column {column!r}.")
+    return [
+        (unmarked(name or ""), count, float(mean), float(squares)) for name, count, _, mean, squares in rows
+    ]
+
+
+def count_names(data: DataFrame, stratum: str, column: str) -> list[tuple[str, str, int]]:
+    """Count a column of names by stratum."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    require_columns(_TABLE, data.columns, stratum, column)
+    named = data.select(text_of_column(stratum).alias("stratum"), text_of_column(column).alias("name"))
+    with spark_errors("the noised answers"):
+        rows = named.groupBy("stratum", "name").agg(F.count("*")).collect()
+    return [(unmarked(group or ""), unmarked(name or ""), count) for group, name, count in rows]

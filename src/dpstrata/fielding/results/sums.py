@@ -34,7 +34,7 @@ from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
 
 class SumsReader(Reader):
@@ -57,13 +57,6 @@ class SumsReader(Reader):
             for means, counts in zip(surveys.means, surveys.counts, strict=True)
         ]
         return limits_over_surveys(self.plan, [_limits_from(self.plan, each) for each in parts])
-
-    def estimate_on_spark(self, data: DataFrame, stratum: str) -> Results:
-        """Bring the noised sums here, and estimate from them."""
-        from dpstrata.fielding.noised_on_spark import collect_numbers
-
-        names, sums, counts = collect_numbers(data, stratum, SUM, COUNT)
-        return estimate_from_means(self.plan, names, _means(sums, counts), counts)
 
 
 def answer_counts(plan: Design, given: npt.ArrayLike) -> IntArray:
