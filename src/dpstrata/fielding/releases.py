@@ -102,12 +102,13 @@ class SumsFielding(Fielding):
     def _kept(self, batch: Batch) -> NoiseKept:
         """Open what keeps the office's noise from when it is drawn until what it is in has been published."""
         path = batch.files.design.with_name("office.noise")
-        return NoiseKept(path, batch.digest, self.drawn_for(batch.plan, batch.counts))
+        return NoiseKept(path, self.drawn_for(batch.plan, batch.counts))
 
     def make(self, batch: Batch, entry: Entry, progress: Callable[[int], None]) -> Columns:
         """Add up, with noise that is drawn once."""
         return self._kept(batch).make(
             entry,
+            batch.digest,
             lambda: self.draw_office_noise(batch.plan, batch.counts),
             lambda noise: self.published(batch.plan, batch.collected, noise, progress),
         )
