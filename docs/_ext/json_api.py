@@ -7,7 +7,7 @@ from typing import Any
 from md_table import table
 from schema_tables import kind_of, object_table
 
-from dpstrata.web.openapi import openapi_document
+from dpstrata.web.endpoints import openapi_document
 
 
 def json_api_page() -> str:

@@ -14,7 +14,7 @@ from scipy.stats import hypergeom
 from dpstrata.allocation.domains import Family, families_of
 from dpstrata.allocation.single_mean import SingleMean, figure_variances
 from dpstrata.allocation.solvers.single_mean import solve_single_mean
-from dpstrata.privacy.mechanisms.noise import NoiseSum
+from dpstrata.privacy.mechanisms.noise import NO_NOISE
 from problems import make_problem
 
 
@@ -25,7 +25,7 @@ def expected_noise(problem, sizes, strengths):
 
 def single_mean(sizes: Any, rates: Any, *codes: Any, total: int, epsilon: float = 0.5) -> SingleMean:
     problem = make_problem(sizes, [0.3] * len(sizes), epsilon=epsilon, total=total, response_rates=rates)
-    problem = replace(problem, terms=replace(problem.terms, noise=NoiseSum(()), cap=None))
+    problem = replace(problem, terms=replace(problem.terms, noise=NO_NOISE, cap=None))
     N = problem.terms.sizes
     families = []
     for each in codes:

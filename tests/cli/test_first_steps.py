@@ -13,7 +13,7 @@ import pytest
 import dpstrata as dps
 from collecting import Server, send_over
 from commands import run, run_line
-from dpstrata.cli.first_steps import STEPS, first_steps
+from dpstrata.cli import STEPS, first_steps
 
 EXAMPLES = Path(dps.__file__).parent / "examples"
 

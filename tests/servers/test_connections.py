@@ -6,9 +6,8 @@ import ssl
 import pytest
 import uvicorn
 
-from dpstrata.servers import connections
-from dpstrata.servers.connections import prompt_protocol
-from dpstrata.servers.running import open_socket
+from dpstrata.servers import running
+from dpstrata.servers.running import open_socket, prompt_protocol
 from problems import self_signed
 
 pytestmark = pytest.mark.slow
@@ -138,7 +137,7 @@ def test_a_client_that_reads_slowly_gets_everything():
 
 
 def test_a_handshake_that_does_not_come_closes_the_connection(tmp_path, monkeypatch):
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(running, "HEAD_SECONDS", 0.2)
     encryption = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     encryption.load_cert_chain(*self_signed(tmp_path))
 
@@ -153,12 +152,11 @@ def test_a_handshake_that_does_not_come_closes_the_connection(tmp_path, monkeypa
             finally:
                 writer.close()
 
-    with asyncio.Runner(loop_factory=connections.PromptLoop) as runner:
+    with asyncio.Runner(loop_factory=running.PromptLoop) as runner:
         assert runner.run(connect()) == b""
 
 
 def test_servers_are_started_with_it(monkeypatch):
-    from dpstrata.servers import running
 
     configs = []
     monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: configs.append(self.config))
@@ -166,4 +164,4 @@ def test_servers_are_started_with_it(monkeypatch):
         lambda: answer, name="a test", host="127.0.0.1", port=0, browser=False, say=lambda text: None
     )
     assert configs[0].http.__name__ == "PromptProtocol"
-    assert configs[0].get_loop_factory() is connections.PromptLoop
+    assert configs[0].get_loop_factory() is running.PromptLoop

@@ -10,13 +10,13 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from dpstrata.web.workers import ClientGoneError, Pool
 from hostile_requests import FOUR, JSON, post, refused, still_well  # noqa: F401 - after every test
 from starlette.testclient import TestClient
 
 from dpstrata.web.app import Held, make_app
-from dpstrata.web.limits import LIMITS, Limits
-from dpstrata.web.pool import ClientGoneError, Pool
 from dpstrata.web.replies import RefusedError
+from dpstrata.web.requests import LIMITS, Limits
 
 pytestmark = pytest.mark.slow
 
@@ -253,7 +253,7 @@ def test_a_worker_that_dies_is_replaced(four):
         workers = [
             child
             for child in psutil.Process().children(recursive=True)
-            if "dpstrata.web.worker" in child.cmdline()
+            if "dpstrata.web.workers" in child.cmdline()
         ]
         newest = max(workers, key=lambda child: child.create_time())
         threads = newest.environ()["OPENBLAS_NUM_THREADS"]
@@ -270,7 +270,7 @@ def test_no_worker_outlives_the_server(four):
 
     def workers():
         return {
-            child.pid for child in psutil.Process().children() if "dpstrata.web.worker" in child.cmdline()
+            child.pid for child in psutil.Process().children() if "dpstrata.web.workers" in child.cmdline()
         }
 
     before = workers()

@@ -9,8 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from dpstrata.web.endpoints import ENDPOINTS
-from dpstrata.web.openapi import openapi_document
+from dpstrata.web.endpoints import ENDPOINTS, openapi_document
 from extent import few
 
 pytestmark = pytest.mark.slow

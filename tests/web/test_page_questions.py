@@ -63,7 +63,7 @@ def test_another_kind_empties_what_does_not_belong_to_it(visit):
         expect(field(visit, 0, name)).to_have_value("")
         expect(field(visit, 0, name)).to_be_disabled()
     expect(field(visit, 0, "importance")).to_have_value("3")
-    visit.headline("typical standard error")
+    visit.headline("for the share of any category")
     expect(visit.page.locator(".failure")).to_have_count(0)
     visit.settle()
     visit.button("Undo").click()
@@ -106,6 +106,7 @@ def test_what_is_wrong_with_a_question_stands_at_its_cell_in_the_words_of_the_pa
 
 def test_a_margin_out_of_reach_is_said_as_a_margin_and_the_nearest_can_be_taken(visit):
     visit.button("Add a question").click()
+    visit.button("Add a question").click()
     visit.headline("typical standard error")
     field(visit, 0, "target_margin").fill("0.00001")
     failure = visit.page.locator(".failure")
@@ -128,12 +129,13 @@ def test_spreads_of_the_strata_are_kept_but_said_to_be_unused(visit):
     unused = visit.page.locator(".strata th", has_text="not used with a questionnaire")
     expect(unused).to_have_count(0)
     visit.button("Add a question").click()
-    visit.headline("typical standard error")
+    visit.headline("for the share of any category")
     expect(unused).to_contain_text("sd")
     visit.settle()
     _, content = visit.download(visit.page.get_by_role("button", name="Strata file"))
     assert content.decode().splitlines()[0].split(",")[:2] == ["stratum", "size"]
-    assert b"sd" not in content
+    assert b"public" not in content
+    assert b"2.5" not in content
     visit.button("Back to a single question").click()
     expect(visit.cell(0, "sd")).to_have_value("2.5")
     visit.headline("interviews give")
@@ -181,12 +183,13 @@ def test_raw_answers_of_a_questionnaire_never_reach_the_office(visit):
     visit.page.locator('input[name="against"][value="public"]').check()
     visit.button("Add a question").click()
     expect(visit.page.locator('input[name="against"][value="office"]')).to_be_checked()
-    visit.headline("typical standard error")
+    visit.headline("for the share of any category")
 
 
 def test_what_speaks_of_a_single_question_is_not_asked(visit):
     visit.ask("target_se")
     visit.page.locator("details.more > summary").click()
+    visit.button("Add a question").click()
     visit.button("Add a question").click()
     visit.headline("typical standard error")
     for name in ("mechanism", "questions", "objective", "local_epsilon_cap"):
@@ -258,6 +261,9 @@ def test_the_respondents_page_is_previewed_and_no_answer_leaves_it(visit):
     field(visit, 0, "kind").select_option("number")
     field(visit, 0, "lower").fill("0")
     field(visit, 0, "upper").fill("9999")
+    visit.headline("standard error of")
+    expect(visit.button("Preview the respondents' page")).to_be_disabled()  # noise is added to a number alone
+    visit.button("Add a question").click()
     visit.headline("typical standard error")
     visit.settle()
     with visit.page.expect_popup() as popup:
@@ -266,9 +272,11 @@ def test_the_respondents_page_is_previewed_and_no_answer_leaves_it(visit):
     bodies = []
     preview.page.on("request", lambda request: bodies.append(request.post_data or ""))
     preview.page.get_by_role("link", name="Form 1").click()
-    for name in ("Start", "Next", "Continue"):
-        if name == "Next":
-            preview.page.get_by_role("textbox").fill("8642.5")
+    preview.page.get_by_role("button", name="Start", exact=True).click()
+    preview.page.get_by_role("textbox").fill("8642.5")
+    preview.page.get_by_role("button", name="Next", exact=True).click()
+    preview.page.get_by_role("radio").first.check()
+    for name in ("Next", "Continue"):
         preview.page.get_by_role("button", name=name, exact=True).click()
     expect(preview.page.locator("h1")).to_have_text("What will be sent")
     expect(preview.page.locator("main")).to_contain_text("8,642.5")
@@ -282,6 +290,7 @@ def test_the_respondents_page_is_previewed_and_no_answer_leaves_it(visit):
 
 
 def test_a_preview_that_is_refused_leaves_no_window(visit):
+    visit.button("Add a question").click()
     visit.button("Add a question").click()
     visit.headline("typical standard error")
     visit.settle()
@@ -303,7 +312,7 @@ def test_it_fits_a_phone(browser, server):
     with visiting(browser, server, viewport={"width": 390, "height": 844}, color_scheme="dark") as visit:
         visit.open()
         visit.button("Add a question").click()
-        visit.headline("typical standard error")
+        visit.headline("for the share of any category")
         visit.settle()
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
         field(visit, 0, "importance").focus()

@@ -9,9 +9,9 @@ from test_questions import OPTIONS, QUESTIONS, planned
 import dpstrata as dps
 from dpstrata.collect.contract import LENGTH, POLICY
 from dpstrata.servers.guard import HEADERS
-from dpstrata.web.limits import Limits
-from dpstrata.web.previews import Previews
+from dpstrata.web.app import Previews
 from dpstrata.web.replies import Reply
+from dpstrata.web.requests import Limits
 
 STRATA = {"stratum": ["A", "B"], "size": [7000, 8000]}
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import dpstrata as dps
 from dpstrata.cli import app
-from dpstrata.web.serving import serve
+from dpstrata.web import serve
 
 
 def run(*arguments):

@@ -17,10 +17,9 @@ from pyarrow import parquet
 
 from dpstrata.servers.running import open_socket
 from dpstrata.web.app import make_app
-from dpstrata.web.limits import Limits
-from dpstrata.web.pool import ClientGoneError, Pool, Worker
 from dpstrata.web.replies import Reply
-from dpstrata.web.worker import LENGTHS, memory_kept, pack
+from dpstrata.web.requests import Limits
+from dpstrata.web.workers import LENGTHS, ClientGoneError, Pool, Worker, memory_kept, pack
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +58,7 @@ def as_bytes(columns, ending):
 def worker(tmp_path):
     """A worker as the server starts it, whose temporary files are in a folder of the test's own."""
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    command = [sys.executable, "-m", "dpstrata.web.worker"]
+    command = [sys.executable, "-m", "dpstrata.web.workers"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
     ) as process:
@@ -108,8 +107,8 @@ def test_a_workbook_with_a_far_cell_is_refused_by_a_worker_that_lives_on(worker)
 
 def test_a_worker_says_whether_it_kept_much_memory():
     program = (
-        "from dataclasses import replace; from dpstrata.web import worker; "
-        "worker.LIMITS = replace(worker.LIMITS, kept_bytes=10**7); worker.main()"
+        "from dataclasses import replace; from dpstrata.web import workers; "
+        "workers.LIMITS = replace(workers.LIMITS, kept_bytes=10**7); workers.main()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -59,7 +59,7 @@ export function Controls({ plan, population, range, problem, misfits, lost, onCh
           least=${limits[0]} most=${limits[1]} whole=${whole} words=${QUESTION_WORDS[options.question]}
           value=${options[options.question]} error=${failed(options.question)} onSet=${set} onRest=${onRest} onPause=${onPause} />
       </fieldset>
-      ${asksMany ? html`<p class="control soft one-question">With a questionnaire, devices randomise whole rows of answers. Every question says itself what can be answered and how important it is, so there is no mechanism, no range of answers, no cap and no objective to choose.</p>` : html`<${Select} name="mechanism" label="Mechanism" choices=${CHOICES.mechanism} value=${options.mechanism} error=${failed("mechanism")} onSet=${set}
+      ${asksMany ? html`<p class="control soft one-question">With a questionnaire, devices randomise ${plan.questions.rows.length > 1 ? "whole rows of answers" : "answers"}. Every question says itself what can be answered and how important it is, so there is no mechanism, no range of answers, no cap and no objective to choose.</p>` : html`<${Select} name="mechanism" label="Mechanism" choices=${CHOICES.mechanism} value=${options.mechanism} error=${failed("mechanism")} onSet=${set}
         misfits=${misfits} words="The kind of noise. Which kinds fit depends on the answers and on what is published." />
       <${Reasons} misfits=${misfits} />`}
       ${!asksMany && options.mechanism === "gaussian" && html`<${Field} name="delta" label="Delta" unit="between 0 and 1" value=${options.delta}

@@ -337,7 +337,7 @@ function refuseUncontrolled(data) {
   const asked = QUESTIONS.filter((name) => (data.inputs[name] ?? null) !== null);
   const grouped = Object.values(data.inputs.domains ?? {}).some((target) => target !== null && typeof target === "object");
   const alone = asked.length === 0 && Object.values(data.inputs.domains ?? {}).some((target) => target !== null);
-  const what = alone ? "targets for groups alone" : grouped ? "targets for single groups" : other ? other[0] : data.inputs.spreads ? "known spreads of the answers to its questions" : isNamed(data.inputs) ? "one question with words of its own" : data.waves ? "two waves" : asked.length > 1 ? `${asked.join(" and ")} together` : null;
+  const what = alone ? "targets for groups alone" : grouped ? "targets for single groups" : other ? other[0] : data.inputs.spreads ? "known spreads of the answers to its questions" : isNamed(data.inputs) ? "one question with words of its own" : isOnForm(data.inputs) ? "one question on a form of its own" : data.waves ? "two waves" : asked.length > 1 ? `${asked.join(" and ")} together` : null;
   if (what) throw new Refusal(`This design uses ${what}, for which the page has no control; use the command line.`);
 }
 
@@ -345,6 +345,13 @@ function refuseUncontrolled(data) {
 function isNamed({ forms, questions: { questions } }) {
   const [{ name, text, blank }] = questions;
   return forms === "auto" && (name !== "answer" || text !== "" || blank);
+}
+
+// Whether the only question is on a form although nothing about it requires one.
+function isOnForm({ forms, questions: { questions }, release, device_epsilon }) {
+  const [{ kind, blank }, ...others] = questions;
+  const counted = release === "sums" && device_epsilon !== null && (kind === "category" || blank);
+  return forms !== "auto" && others.length === 0 && !counted;
 }
 
 function readDocument(data) {

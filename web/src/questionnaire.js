@@ -43,7 +43,7 @@ export function Questionnaire({ plan, result, cells, sought, notice, onChange, o
       <div class="buttons">
         <button type="button" onClick=${add}>Add a question</button>
         <${FileButton} label="Open a questionnaire" accept=".xlsx,.xls,.ods,.csv,.tsv,.parquet" onFile=${open} />
-        ${questions && html`<button type="button" disabled=${!result} onClick=${preview}>Preview the respondents' page</button>
+        ${questions && html`<button type="button" disabled=${!result?.forms.some((form) => form.rows)} onClick=${preview}>Preview the respondents' page</button>
         <button type="button" onClick=${() => put(undefined)}>Back to a single question</button>`}
       </div>
     </div>

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -101,10 +101,6 @@ class FormTerms(ABC):
     @abstractmethod
     def sampled(self) -> FloatArray:
         """S² − u: what asking everyone takes off, times N, of each stratum and question."""
-
-    @abstractmethod
-    def weighted(self, importances: FloatArray) -> Self:
-        """Return the same with other importances."""
 
     def correction(self, sizes: IntArray) -> FloatArray:
         """Σ w(S² − u)/N: what the finite population correction takes off each stratum of N people."""
@@ -251,10 +247,6 @@ class OneQuestion(FormTerms):
     def sampled(self) -> FloatArray:
         """S²."""
         return (self.sds * self.sds)[:, None]
-
-    def weighted(self, importances: FloatArray) -> Self:
-        """Return itself: the only question has all of the importance."""
-        return self
 
     # --- mechanisms and budgets ---------------------------------------------------------------
 

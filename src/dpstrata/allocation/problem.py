@@ -103,6 +103,11 @@ class Problem:
         )
         return replace(self, forms=forms, terms=terms)
 
+    @property
+    def correction(self) -> float:
+        """What the finite population correction takes off the variance of every design."""
+        return float((self.terms.coefficients**2 * self.forms.correction(self.terms.sizes)).sum())
+
     def objective(self, sizes: IntArray | FloatArray) -> float:
         """Σ f_i at the given sizes, without the finite population correction."""
         return float(self.terms.values(np.asarray(sizes, dtype=float)).sum())

@@ -6,25 +6,37 @@ import warnings
 
 import typer
 
-from dpstrata.cli.cmd_collect import collect_app, invite_command
-from dpstrata.cli.cmd_consent import consent_command
-from dpstrata.cli.cmd_design import compare_command, design_command
+from dpstrata.cli.cmd_collect import (
+    collect_app,
+    consent_command,
+    invite_command,
+    kit_command,
+    respond_command,
+)
+from dpstrata.cli.cmd_design import (
+    choose_range_command,
+    compare_command,
+    design_command,
+    main_design_command,
+    pilot_command,
+    report_command,
+    serve_command,
+    solve_epsilon_command,
+)
+from dpstrata.cli.cmd_field import (
+    draw_command,
+    estimate_command,
+    frame_command,
+    privatize_command,
+    publish_command,
+)
 from dpstrata.cli.cmd_paper import paper_command
-from dpstrata.cli.cmd_pilot import main_design_command, pilot_command
-from dpstrata.cli.cmd_range import choose_range_command
-from dpstrata.cli.cmd_release import privatize_command, publish_command
-from dpstrata.cli.cmd_report import report_command
-from dpstrata.cli.cmd_respond import kit_command, respond_command
-from dpstrata.cli.cmd_serve import serve_command
-from dpstrata.cli.cmd_solve import solve_epsilon_command
-from dpstrata.cli.cmd_survey import draw_command, estimate_command, frame_command
 from dpstrata.cli.cmd_what_if import (
     compare_releases_command,
     evaluate_command,
     sensitivity_command,
     sweep_command,
 )
-from dpstrata.cli.first_steps import first_steps
 from dpstrata.cli.refusals import in_flags, usage_in_words
 
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]  # which Typer does not export
@@ -79,6 +91,37 @@ def _options(
     ),
 ) -> None:
     pass
+
+
+STEPS = {
+    "Count the strata of your population.": "frame people.csv --id person --stratum region --out strata.csv",
+    "Design it: how many people to invite, and what their devices do with the answers.": (
+        "design strata.csv --questions questions.xlsx --epsilon 1 --device-epsilon 4 --release sums "
+        "--at-most 600 --out design.json"
+    ),
+    "Draw the secret sample, and make everyone in it a link.": (
+        "invite design.json people.csv --id person --stratum region --address https://survey.example.org"
+    ),
+    "Collect what the devices send.": "collect survey --public-host survey.example.org",
+    "Close it, publish the sums, and write a report to sign.": "collect close survey --report results.html",
+}
+
+
+def first_steps() -> str:
+    """Return the five steps, each in words and as a command that can be copied."""
+    steps = [
+        f"{number}. {words}\n   $ dpstrata {command}"
+        for number, (words, command) in enumerate(STEPS.items(), start=1)
+    ]
+    return "\n".join(
+        [
+            "A whole private survey, in five commands:",
+            "",
+            *steps,
+            "",
+            "To plan in the browser instead: dpstrata serve. All commands: dpstrata --help.",
+        ]
+    )
 
 
 def main() -> None:

@@ -1,4 +1,7 @@
-"""``dpstrata invite`` and ``collect``: links for a sample, and a server that counts what devices send."""
+"""``dpstrata invite`` and ``collect``: links for a sample, and a server that counts what devices send.
+
+Before that, ``dpstrata consent``, ``kit`` and ``respond``: what respondents are told, get and see.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
-from dpstrata.cli.cmd_release import AcceptResponse, Again, DrawnId, DrawnStratum
-from dpstrata.cli.cmd_respond import Text, Title
-from dpstrata.cli.cmd_survey import Language, draw_command, estimate_command, require_report_path
-from dpstrata.cli.options import DesignFile
+from dpstrata.cli.cmd_field import draw_command, estimate_command, require_report_path
+from dpstrata.cli.options import (
+    OUTPUT,
+    AcceptResponse,
+    Again,
+    Browser,
+    DesignFile,
+    DrawnId,
+    DrawnStratum,
+    Json,
+    KeyFile,
+    Language,
+    Port,
+    SampleFile,
+)
 from dpstrata.words.numbers import counted
 
 if TYPE_CHECKING:
@@ -23,6 +37,13 @@ if TYPE_CHECKING:
 LETTERS = "Letters"
 
 
+class Places(StrEnum):
+    """Where answers can be changed at random."""
+
+    device = "device"
+    office = "office"
+
+
 class CodeFormatName(StrEnum):
     """What kind of file a QR code is."""
 
@@ -30,8 +51,16 @@ class CodeFormatName(StrEnum):
     png = "png"
 
 
-SampleFile = Annotated[Path, typer.Option(help="The sample that was drawn.")]
-KeyFile = Annotated[Path, typer.Option(help="Key file of the draw.")]
+Title = Annotated[
+    str,
+    typer.Option(
+        help="What the survey is called; by default the title of the questionnaire.", show_default=False
+    ),
+]
+Text = Annotated[
+    str | None,
+    typer.Option(help="The question as respondents read it, for a design with a single question."),
+]
 Keep = Annotated[
     list[str] | None,
     typer.Option(
@@ -50,6 +79,77 @@ Database = Annotated[
         show_default=False,
     ),
 ]
+
+
+def consent_command(
+    design: DesignFile,
+    language: Annotated[
+        str | None,
+        typer.Option(help="A code such as de, or a name; by default that of the questionnaire, or English."),
+    ] = None,
+    noised_at: Annotated[
+        Places | None,
+        typer.Option(help="Where published answers are noised; by default, on devices.", show_default=False),
+    ] = None,
+    form: Annotated[
+        int | None, typer.Option(help="A form of the questionnaire, from 1 on; by default, all of them.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the text (.txt, .html).", rich_help_panel=OUTPUT)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write what respondents are told about a design: who sees what, what is published, how it works."""
+    from json import dumps
+
+    from dpstrata.files.writing import require_apart, write_atomically
+    from dpstrata.planning.load import load_design
+    from dpstrata.words.consent import as_file
+
+    require_apart(design, out)
+    told = load_design(design).consent(
+        language, noised_at=None if noised_at is None else noised_at.value, form=form
+    )
+    if out is not None:
+        write_atomically(out, as_file(told, out))
+    if json:
+        typer.echo(dumps(told.to_dict(), indent=1, ensure_ascii=False))
+        return
+    typer.echo(str(told), nl=False)
+
+
+def kit_command(
+    design: DesignFile,
+    out: Annotated[Path, typer.Option(help="File to write (.json).")],
+    title: Title = "",
+    text: Text = None,
+) -> None:
+    """Write the kit of a design: what respondents' devices ask, and how they randomise the answers."""
+    from dpstrata.collect.kit import respondent_kit
+    from dpstrata.designs.record import Design
+    from dpstrata.files.writing import require_apart
+
+    require_apart(design, out)
+    kit = respondent_kit(Design.read(design), title=title, text=text)
+    kit.save(out)
+    typer.echo(f"Kit written to {out}. Its digest, for the letters of invitation:")
+    typer.echo(kit.digest)
+
+
+def respond_command(
+    design: DesignFile,
+    title: Title = "",
+    text: Text = None,
+    port: Port = None,
+    browser: Browser = True,
+) -> None:
+    """Preview what respondents see: every form, on this machine only, with nothing stored."""
+    from dpstrata.collect.kit import respondent_kit
+    from dpstrata.collect.preview import preview
+    from dpstrata.designs.record import Design
+
+    kit = respondent_kit(Design.read(design), title=title, text=text)
+    preview(kit, port=port, browser=browser, say=typer.echo)
 
 
 def invite_command(
@@ -251,10 +351,7 @@ Survey = Annotated[Path, typer.Argument(help="Folder of the survey, made by invi
 def collect_command(
     survey: Survey,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int | None,
-        typer.Option(help="Port; by default, the first free one from 8000 up.", show_default=False),
-    ] = None,
+    port: Port = None,
     public_host: Annotated[
         str | None,
         typer.Option(help="Name under which respondents reach it, such as survey.example.org."),

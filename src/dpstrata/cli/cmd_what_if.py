@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dpstrata.cli.options import (
     QUESTION_NAMES,
+    DesignFile,
     Json,
     Plot,
     StrataFile,
@@ -54,9 +54,7 @@ def evaluate_command(
     options: dict[str, Any],
 ) -> None:
     """Compare an allocation you already have with the best one under the same privacy."""
-    from json import dumps
-
-    from dpstrata.cli.screen import print_paragraph, print_table
+    from dpstrata.cli.screen import print_json, print_paragraph, print_table
     from dpstrata.files.writing import require_apart, write_result
     from dpstrata.planning.evaluate import evaluate
     from dpstrata.present.charts.allocations import allocations
@@ -74,7 +72,7 @@ def evaluate_command(
         asked = survey.counted(result.total)
         allocations(result.best, series, f"The given allocation of {asked} beside the best").save(plot)
     if json:
-        typer.echo(dumps(result.to_dict(), indent=1))
+        print_json(result.to_dict())
         return
     first, *others = result.sentences()
     print_paragraph(first)
@@ -106,12 +104,10 @@ def sweep_command(
     options: dict[str, Any],
 ) -> None:
     """Design for every combination of several values of epsilon, total, mechanism and other options."""
-    from json import dumps
-
     from rich.console import Console
     from rich.progress import track
 
-    from dpstrata.cli.screen import print_table
+    from dpstrata.cli.screen import print_json, print_table
     from dpstrata.files.writing import require_apart, write_result
     from dpstrata.planning.evaluate import combinations, sweep_rows
     from dpstrata.present.charts.chart import check_chart_path
@@ -140,7 +136,7 @@ def sweep_command(
     if plot is not None:
         sweep_chart(rows).save(plot)
     if json:
-        typer.echo(dumps(rows, indent=1))
+        print_json(rows)
         return
     shown = [name for name in rows[0] if name != "sample_sizes"]
     cells = [tuple(_cell(name, row[name]) for name in shown) for row in rows]
@@ -186,7 +182,7 @@ def _cell(name: str, value: Any) -> str:
 
 
 def sensitivity_command(
-    design: Annotated[Path, typer.Argument(help="A design document (.json).", show_default=False)],
+    design: DesignFile,
     factor: Annotated[
         float, typer.Option(help="Factor by which the standard deviations may be wrong.")
     ] = 1.5,
@@ -198,9 +194,8 @@ def sensitivity_command(
 ) -> None:
     """Show how wrong standard deviations would affect a design."""
     from dataclasses import asdict
-    from json import dumps
 
-    from dpstrata.cli.screen import print_table
+    from dpstrata.cli.screen import print_json, print_table
     from dpstrata.files.writing import require_apart, write_result
     from dpstrata.planning.load import load_design
     from dpstrata.planning.sensitivity import sensitivity
@@ -211,14 +206,14 @@ def sensitivity_command(
         write_result(doubt.table(), out)
     if json:
         rows = [asdict(row) | {"ratio": row.ratio} for row in doubt.scenarios]
-        typer.echo(dumps({"factor": factor, "scenarios": rows, "strata": doubt.table()}, indent=1))
+        print_json({"factor": factor, "scenarios": rows, "strata": doubt.table()})
         return
     for table in doubt.text_tables():
         print_table(table)
 
 
 def compare_releases_command(
-    design: Annotated[Path, typer.Argument(help="A design document (.json).", show_default=False)],
+    design: DesignFile,
     device_epsilon: Annotated[
         float | None,
         typer.Option(
@@ -229,9 +224,7 @@ def compare_releases_command(
     json: Json = False,
 ) -> None:
     """Show what every form of release would give for the goal of a design, and who learns what."""
-    from json import dumps
-
-    from dpstrata.cli.screen import print_table
+    from dpstrata.cli.screen import print_json, print_table
     from dpstrata.files.writing import require_apart, write_result
     from dpstrata.planning.compare_releases import compare_releases
     from dpstrata.planning.load import load_design
@@ -242,6 +235,6 @@ def compare_releases_command(
     if out is not None:
         write_result(compared.table(), out)
     if json:
-        typer.echo(dumps(compared.table(), indent=1))
+        print_json(compared.table())
         return
     print_table(release_table(compared))

@@ -65,6 +65,40 @@ StrataFile = Annotated[
     ),
 ]
 DesignFile = Annotated[Path, typer.Argument(help="The design document (.json).", show_default=False)]
+SampleFile = Annotated[Path, typer.Option(help="The sample that was drawn.")]
+KeyFile = Annotated[Path, typer.Option(help="Key file of the draw.")]
+DrawnId = Annotated[
+    str | None,
+    typer.Option(help="Column that identifies a person; by default, as in the draw.", show_default=False),
+]
+DrawnStratum = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Column with the stratum; repeat it where several are crossed. By default, as in the draw.",
+        show_default=False,
+    ),
+]
+Again = Annotated[
+    bool, typer.Option("--again", help="Release even though something was released before; losses add up.")
+]
+AcceptResponse = Annotated[
+    bool,
+    typer.Option(
+        "--accept-response",
+        help="Release even though too few people answered to keep the promise; the ledger counts the loss.",
+    ),
+]
+Language = Annotated[
+    str | None,
+    typer.Option(
+        help="Language of the questionnaire for questions and answers in the report; by default, its own."
+    ),
+]
+Port = Annotated[
+    int | None,
+    typer.Option(help="Port; by default, the first free one from 8000 up.", show_default=False),
+]
+Browser = Annotated[bool, typer.Option(help="Open the page in a browser.")]
 Sheet = Annotated[str | None, typer.Option(help="Sheet of an Excel file; by default, the first.")]
 Json = Annotated[bool, typer.Option(help="Print only JSON on standard output.", rich_help_panel=OUTPUT)]
 Full = Annotated[

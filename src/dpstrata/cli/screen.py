@@ -1,8 +1,10 @@
 """Tables and paragraphs on the terminal; stratum names are shown as they are, never as markup."""
 
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -25,6 +27,11 @@ def print_design(plan: Design, tables: Sequence[TextTable], *, full: bool) -> No
     short = f"Privacy: {promise_in_short(plan)}; --full shows the promise and what it assumes."
     for sentence in (*reasons(plan, full=full), *(promise_in_full(plan) if full else [short])):
         print_paragraph(sentence)
+
+
+def print_json(data: Any) -> None:
+    """Print only JSON."""
+    typer.echo(json.dumps(data, indent=1))
 
 
 def print_table(table: TextTable) -> None:

@@ -23,9 +23,8 @@ from starlette.routing import BaseRoute, Route
 
 from dpstrata.collect.kit import Kit
 from dpstrata.collect.store import TOKEN, BusyError, Invitation, Store
-from dpstrata.servers.files import files_route, page_route
 from dpstrata.servers.guard import Guard
-from dpstrata.servers.health import HEALTH
+from dpstrata.servers.routes import HEALTH, files_route, page_route
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

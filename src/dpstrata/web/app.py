@@ -1,12 +1,15 @@
-"""The application: the page, its files, and the API."""
+"""The application: the page, its files, the API, and previews of the respondents' page."""
 
 from __future__ import annotations
 
 import asyncio
+import secrets
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -15,15 +18,17 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 
-from dpstrata.servers.files import files_route, page_route
+from dpstrata.collect.kit import kit_from_content
+from dpstrata.collect.preview import PAGE, make_preview
 from dpstrata.servers.guard import Guard
-from dpstrata.servers.health import HEALTH
-from dpstrata.web.endpoints import ENDPOINTS, Endpoint
-from dpstrata.web.limits import LIMITS, Limits
-from dpstrata.web.openapi import openapi_document
-from dpstrata.web.pool import ClientGoneError, Pool
-from dpstrata.web.previews import PLACE, Previews
+from dpstrata.servers.routes import HEALTH, files_route, page_route
+from dpstrata.web.endpoints import ENDPOINTS, Endpoint, openapi_document
 from dpstrata.web.replies import RefusedError, Reply, reply_error, reply_json
+from dpstrata.web.requests import LIMITS, Limits
+from dpstrata.web.workers import ClientGoneError, Pool
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -32,6 +37,7 @@ POLICY = (
 STATIC = Path(__file__).parent / "static"
 IN_BODY = "refusals=in-body"
 _LATE, _CLIENT_LEFT = 408, 499
+PLACE = "/respondents"
 
 
 def make_app(*, host: str = "127.0.0.1", limits: Limits = LIMITS) -> Starlette:
@@ -233,3 +239,42 @@ async def _explain_http(request: Request, error: Exception) -> Response:
 
 async def _explain_fault(request: Request, error: Exception) -> Response:
     return _respond(reply_error(500, "dpstrata failed unexpectedly; this is a fault of the program."))
+
+
+class Previews:
+    """Applications of previews, by a token that only whoever asked for one learns.
+
+    Nothing typed on their pages is sent, and randomised rows that are sent are dropped.
+
+    Parameters
+    ----------
+    host : str
+        The address that the planner is served on.
+    limits : Limits
+        How many previews are kept, and how much their kits may take together.
+    """
+
+    def __init__(self, host: str, limits: Limits) -> None:
+        self._host = host
+        self._limits = limits
+        self._kept: OrderedDict[str, tuple[int, ASGIApp]] = OrderedDict()
+
+    def keep(self, kit: Reply) -> Reply:
+        """Make a preview from a kit, drop the oldest ones beyond the limits, and reply with its address."""
+        token = secrets.token_urlsafe(16)
+        app = make_preview(kit_from_content(kit.content), host=self._host)
+        self._kept[token] = len(kit.content), app
+        while len(self._kept) > 1 and self._is_too_much():
+            self._kept.popitem(last=False)
+        return reply_json({"address": f"{PLACE}/{token}/{PAGE}"})
+
+    def _is_too_much(self) -> bool:
+        size = sum(length for length, _ in self._kept.values())
+        return len(self._kept) > self._limits.previews or size > self._limits.preview_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request to the preview that its path names."""
+        _, app = self._kept.get(scope["path_params"]["token"], (0, None))
+        if app is None:
+            raise HTTPException(404)
+        await app(scope, receive, send)

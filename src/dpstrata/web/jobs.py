@@ -26,12 +26,10 @@ from dpstrata.present.report.words import headline
 from dpstrata.privacy.promises import never_amplified
 from dpstrata.version import __version__
 from dpstrata.web.examples import list_examples, open_example
-from dpstrata.web.offers import find_misfits, find_offers
-from dpstrata.web.protection import describe_protection
-from dpstrata.web.questions import describe_forms, read_questions
+from dpstrata.web.offers import describe_protection, find_misfits, find_offers
 from dpstrata.web.replies import RefusedError, Reply, parts_of, reply_json
 from dpstrata.web.requests import CompareRequest, DesignRequest, OptionsRequest
-from dpstrata.web.uploads import read_upload
+from dpstrata.web.uploads import read_questions, read_upload
 from dpstrata.words.design_tables import TITLES
 from dpstrata.words.designs import choice_in_words, sentences
 from dpstrata.words.proofs import proof_in_words
@@ -143,6 +141,32 @@ def describe(plan: Design) -> dict[str, Any]:
         "best_total": None if plan.outcome is None else plan.outcome.best_total,
         "cost": plan.cost,
     }
+
+
+def describe_forms(plan: Design) -> dict[str, Any]:
+    """Return the forms of a design and how precise its questions become."""
+    forms = [
+        {
+            "questions": list(form.questions),
+            "rows": form.cells,
+            "replaced": form.replaced,
+            "share": form.share,
+            "total": int(form.sample_sizes.sum()),
+        }
+        for form in plan.forms
+    ]
+    questions = [
+        {
+            "question": each.name,
+            "kind": each.kind,
+            "standard_error": each.standard_error,
+            "margin": each.margin,
+            "standard_error_without_privacy": each.standard_error_without_privacy,
+            "target": each.target,
+        }
+        for each in plan.questions
+    ]
+    return {"forms": forms, "questions": questions}
 
 
 def reply_precision(body: bytes, parameters: Parameters) -> Reply:

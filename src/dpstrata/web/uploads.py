@@ -1,4 +1,4 @@
-"""Reading a table that was sent: within limits, in memory, and with the sender's name for it."""
+"""Reading a table or a questionnaire that was sent: within limits, in memory, by the sender's name for it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from dpstrata.files.cells import text_of
 from dpstrata.files.sent import SentFile, source_of
 from dpstrata.files.tables import EXCEL_ENDINGS, read_table
-from dpstrata.survey.questionnaires.questionnaire import is_xlsform
-from dpstrata.web.limits import LIMITS
+from dpstrata.survey.questionnaires.questionnaire import is_xlsform, read_questionnaire
 from dpstrata.web.replies import RefusedError
+from dpstrata.web.requests import LIMITS
 
 
 def read_upload(name: str, content: bytes) -> dict[str, Any]:
@@ -47,6 +47,32 @@ def read_upload(name: str, content: bytes) -> dict[str, Any]:
     if any(len(cell) > LIMITS.text for each in cells.values() for cell in each):
         raise RefusedError(413, f"a cell may have {LIMITS.text:,} characters, got one with more.")
     return {"name": file.name, "is_form": False, "rows": rows, "columns": list(cells), "strata": cells}
+
+
+def read_questions(name: str, content: bytes) -> dict[str, Any]:
+    r"""Read an XLSForm or a table of questions into columns of cells as text.
+
+    Raises
+    ------
+    QuestionnaireError
+        With every question that cannot be protected, and every mistake.
+    RefusedError
+        If it is, or would unpack to, more than is accepted.
+
+    Examples
+    --------
+    >>> read = read_questions("q.csv", b"name,kind\nsmokes,yes_no\n")["questionnaire"]
+    >>> read["name"], read["kind"]
+    (['smokes'], ['yes_no'])
+    """
+    file = sent_file(name, content)
+    found = read_questionnaire(file)
+    if len(found) > LIMITS.questions:
+        raise RefusedError(
+            413, f"a questionnaire may have {LIMITS.questions} questions here, got {len(found):,}."
+        )
+    columns = {column: [text_of(cell) for cell in cells] for column, cells in found.table().items()}
+    return {"name": file.name, "columns": list(columns), "questionnaire": columns}
 
 
 def sent_file(name: str, content: bytes) -> SentFile:

@@ -20,7 +20,7 @@ from dpstrata.allocation.solvers.single_mean import solve_single_mean
 from dpstrata.errors import InputError
 from dpstrata.files.tables import read_table
 from dpstrata.privacy.mechanisms import get_mechanism
-from dpstrata.privacy.mechanisms.noise import NoiseSum
+from dpstrata.privacy.mechanisms.noise import NO_NOISE
 from extent import crossed, few
 from problems import PAPER_SDS, PAPER_SIZES, answers_of, make_problem
 
@@ -28,7 +28,7 @@ from problems import PAPER_SDS, PAPER_SIZES, answers_of, make_problem
 def single_mean(sizes: Any, sds: Any, *codes: Any, **options: Any) -> SingleMean:
     """Figures of the groups that each of ``codes`` makes; of the population without any."""
     problem = make_problem(sizes, sds, **options)
-    problem = replace(problem, terms=replace(problem.terms, noise=NoiseSum(()), cap=None))
+    problem = replace(problem, terms=replace(problem.terms, noise=NO_NOISE, cap=None))
     N = problem.terms.sizes
     families = []
     for each in codes:
@@ -68,7 +68,7 @@ def random_single_mean(rng: np.random.Generator, *, groups: bool) -> SingleMean:
         answer_range=float(rng.choice([1.0, 0.3, 100.0])),
         response_rates=None if np.all(rates == 1.0) else rates,
     )
-    problem = replace(problem, terms=replace(problem.terms, noise=NoiseSum(()), cap=None))
+    problem = replace(problem, terms=replace(problem.terms, noise=NO_NOISE, cap=None))
     if not groups:
         return SingleMean(replace(problem, families=families_of(problem.terms, ())))
     codes = np.unique(rng.integers(0, 3, k), return_inverse=True)[1].astype(np.int64)

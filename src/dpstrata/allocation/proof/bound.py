@@ -308,20 +308,6 @@ def _smallest_step(costs: FloatArray) -> float:
     return float(reduce(math.gcd, (int(cost) for cost in np.unique(costs))))
 
 
-def with_importances(problem: Problem, importances: FloatArray) -> Problem:
-    """Return the problem of the same forms where questions have other importances."""
-    return problem.asked(problem.forms.weighted(importances))
-
-
-def planned_sum(problem: Problem, sizes: IntArray, *, finite_population: bool) -> float:
-    """Return Σ w_j·V_j with the importances of the problem, as it is minimised."""
-    value = problem.objective(sizes)
-    if finite_population:
-        correction = problem.forms.correction(problem.terms.sizes)
-        value -= float((problem.terms.coefficients**2 * correction).sum())
-    return value
-
-
 def certify_questions(
     problem: Problem,
     targets: FloatArray,
@@ -385,11 +371,11 @@ class _Least:
         forms, cells = self.forms, self.forms.cells[self.forms.form]
         if forms.odds is not None:
             r = cells / forms.odds
-            fixed = forms.constant + r * (forms.linear + r * forms.square)
+            fixed = forms.curve.at(r)
             return fixed, np.zeros_like(fixed), np.zeros_like(fixed)
         odds = self.problem.terms.promise.odds_minus_one * self.rates * self.problem.terms.sizes
         r = cells / odds[:, None]  # of one person
-        return forms.constant, r * forms.linear, r**2 * forms.square
+        return forms.curve.constant, r * forms.curve.linear, r**2 * forms.curve.square
 
     def _dealt(self, entries: FloatArray, *, root: int) -> FloatArray:
         """Add up entries by form as the best dealing does; those of several forms as if all were the best.

@@ -23,7 +23,7 @@ import numpy as np
 
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound
-from dpstrata.allocation.proof.walk import ROUNDING, Walk, correction, priced_costs
+from dpstrata.allocation.proof.walk import ROUNDING, Walk, priced_costs
 from dpstrata.allocation.single_mean import SingleMean
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
@@ -83,7 +83,7 @@ def certify_figures(
         bound = certify_single_mean(one, sizes, strengths, [price], np.asarray(rooms, dtype=float))
     else:
         bound = certify_single_mean(one, sizes, strengths, prices)
-    off = correction(problem) if finite_population else 0.0
+    off = problem.correction if finite_population else 0.0
     return replace(
         bound,
         value=max(bound.value - off, 0.0),

@@ -40,7 +40,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import best_at_prices, first_not_worth
 from dpstrata.allocation.single_mean import SingleMean
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray, blocks
@@ -65,14 +64,9 @@ _MOST_PAIRS = 2_000_000  # levels with a number of people that are looked at
 _MOST_NUMBERS = 20_000  # numbers of people of all figures; adding up takes the square of it
 
 
-def correction(problem: Problem) -> float:
-    """Σ a²S²/N: what the finite population correction takes off the variance of every design."""
-    return float((problem.terms.coefficients**2 * problem.forms.correction(problem.terms.sizes)).sum())
-
-
 def below(problem: SingleMean, value: float, share: float) -> float:
     """Return what is a share below a value, also once the finite population correction is taken off."""
-    return value - share * max(value - correction(problem.problem), 0.0)
+    return value - share * max(value - problem.problem.correction, 0.0)
 
 
 def best_from(problem: SingleMean, price: float, lower: IntArray, guess: IntArray) -> IntArray:

@@ -19,9 +19,15 @@ import numpy as np
 
 from dpstrata.allocation.domains import Partition
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.proof.bound import Bound, certify_budget, combined_weights, unit_terms
+from dpstrata.allocation.proof.bound import (
+    Bound,
+    best_at_prices,
+    certify_budget,
+    combined_weights,
+    unit_terms,
+)
 from dpstrata.allocation.solvers.search import Candidates, best_combination, candidates_within
-from dpstrata.allocation.solvers.sizes_at_price import best_sizes, find_price, real_sizes, sizes_at_prices
+from dpstrata.allocation.solvers.sizes_at_price import best_sizes, find_price, real_sizes
 from dpstrata.allocation.solvers.solution import Bounded
 from dpstrata.allocation.solvers.targets import TargetProblem, best_prices, meet_targets
 from dpstrata.allocation.variances import mean_variances
@@ -135,7 +141,7 @@ class BudgetProblem:
         price = max(price, _LEAST_PRICE * float((self.gains(low) / self.costs).max(initial=0.0)))
 
         def at(factor: float, start: IntArray) -> IntArray:
-            return sizes_at_prices(self.unit, self.weights, factor * price * self.costs, low, high, start)
+            return best_at_prices(self.unit, self.weights, factor * price * self.costs, low, high, start)
 
         dearest = float(self.costs[high > low].max(initial=0.0))
         sizes = at(1.0, np.clip(guess, low, high))
@@ -220,7 +226,7 @@ class BudgetProblem:
     def try_all(self, sizes: IntArray, price: float, bound: Bound) -> tuple[IntArray, bool]:
         """Try every allocation that the bound leaves, if those are few."""
         prices = price * self.costs
-        best = sizes_at_prices(self.unit, self.priced, prices, self.lower, self.most, sizes)
+        best = best_at_prices(self.unit, self.priced, prices, self.lower, self.most, sizes)
         room = (bound.value - self.proven(best, price)) * (1 + 1e-6) + 1e-12 * bound.value
         found = candidates_within(self.unit, self.priced, prices, self.lower, self.most, best, room)
         if found is None:

@@ -13,9 +13,7 @@ Figures that overlap are solved in ``overlapping_figures``; for those that do no
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +23,7 @@ from dpstrata.allocation.proof.walk import ENOUGH, Minimisers, Walk, below
 from dpstrata.allocation.single_mean import SingleMean
 from dpstrata.allocation.solvers.exact import solve_exactly
 from dpstrata.allocation.solvers.overlapping_figures import solve_shared_room
+from dpstrata.allocation.solvers.sizes_at_price import find_price
 from dpstrata.allocation.solvers.solution import SingleMeanSolution
 from dpstrata.numerics.arrays import FloatArray, IntArray, blocks
 
@@ -34,14 +33,32 @@ _PASSES = 4
 _FURTHER = 4.0
 _FAR = (0.0, 0.1, 0.5, 2.0, 10.0, 100.0)  # where figures have prices of their own
 _BESIDE = (0.9, 0.98, 1.02, 1.1)  # prices that limit how many people a figure may have
-_PRICE_STEPS = 60
 _STRENGTH_STEPS = 60
 _PRICE_TOLERANCE = 3e-4  # what is lost is of the order of its square
 _STRENGTH_TOLERANCE = 1e-4
 
 
-def solve_one_family(problem: SingleMean) -> SingleMeanSolution:
-    """Find sizes and strengths where no figures overlap."""
+def solve_single_mean(problem: SingleMean) -> SingleMeanSolution:
+    r"""Find the sample sizes and scales with the least variance, and prove how close they come to the best.
+
+    Parameters
+    ----------
+    problem : SingleMean
+        Terms without noise, bounds, total and figures.
+
+    Returns
+    -------
+    SingleMeanSolution
+        Sizes that add up to the total, the scale of every figure, and the bound.
+
+    Notes
+    -----
+    Minimise :math:`\sum_i f_i(n_i) + \sum_g 2\omega_g b_g^2` over whole :math:`l_i \le n_i \le h_i` with
+    :math:`\sum_i n_i = \eta` and scales :math:`b_g > 0`, subject to
+    :math:`\sum_g a_{ig} R / b_g \le r_i n_i \ln(1 + cN_i/n_i)` in every stratum.
+    """
+    if len(problem.families) > 1:
+        return solve_shared_room(problem)
     search = _BestSoFar(problem)
     search.run()
     strengths = (search.strengths,)
@@ -49,21 +66,11 @@ def solve_one_family(problem: SingleMean) -> SingleMeanSolution:
     return SingleMeanSolution(search.sizes, strengths, bound, search.guess)
 
 
-class Relaxed(NamedTuple):
-    """The best real sizes, nearly: a price, and the strengths of the figures."""
-
-    price: float
-    strengths: FloatArray
-    sizes: FloatArray
-
-
-def relax_single_mean(problem: SingleMean) -> Relaxed:
-    """Solve the relaxation of one family well enough to start from."""
-    return _Relaxation(problem).run()
-
-
 class _Relaxation:
-    """Searches price and strengths; what was found last is where the next search starts."""
+    """The best real sizes, nearly: a price, and the strengths of the figures.
+
+    What was found last is where the next search starts.
+    """
 
     def __init__(self, problem: SingleMean) -> None:
         self.problem = problem
@@ -85,14 +92,17 @@ class _Relaxation:
         spare = self.problem.problem.total - self.lower.sum()
         return np.asarray(self.lower + room * (spare / max(room.sum(), 1.0)))
 
-    def run(self) -> Relaxed:
-        """Find the price at which the people add up to the total."""
+    def run(self) -> None:
+        """Find the price at which the people add up to the total, nearly, and what belongs to it."""
         least = float(self.lower.sum()) - 0.5
         wanted = self.problem.problem.total - least
-        price = self._first_price()
-        price = _falling_root(lambda p: np.log((self._people(p) - least) / wanted), price, _PRICE_TOLERANCE)
-        self._people(price)
-        return Relaxed(price, self.strengths, self.x)
+        self.price = find_price(
+            lambda price: self._people(price) - least,
+            wanted,
+            self._first_price(),
+            tolerance=_PRICE_TOLERANCE,
+        )
+        self._people(self.price)
 
     def _first_price(self) -> float:
         """Twice Neyman's, or what the noise alone would pay."""
@@ -141,29 +151,6 @@ class _Relaxation:
         return s**3 * cost / (2.0 * self.weights), steepness
 
 
-def _falling_root(function: Callable[[float], float], start: float, tolerance: float) -> float:
-    """Root of a function that falls with the logarithm of a price: secants, inside a bracket."""
-    low, high = 0.0, np.inf  # prices known to be too low and too high
-    x, y = start, function(start)
-    x_before = y_before = None
-    for _ in range(_PRICE_STEPS):
-        if abs(y) <= tolerance:
-            break
-        low, high = (x, high) if y > 0 else (low, x)
-        slope = -0.5
-        if x_before is not None and y_before is not None and x != x_before:
-            slope = (y - y_before) / np.log(x / x_before)
-        step = -y / slope if slope < 0 else np.sign(y) * 3.0
-        following = x * float(np.exp(np.clip(step, -6.0, 6.0)))
-        if not low < following < high:
-            following = float(np.sqrt(low * high)) if low > 0 and high < np.inf else following
-        if following in (x, low, high):
-            break
-        x_before, y_before = x, y
-        x, y = following, function(following)
-    return x
-
-
 class _BestSoFar:
     """The best sizes so far, and the prices that bound all others."""
 
@@ -175,8 +162,9 @@ class _BestSoFar:
 
     def run(self) -> None:
         """Search until the bound is close."""
-        relaxed = relax_single_mean(self.problem)
-        self.guess = relaxed.sizes
+        relaxed = _Relaxation(self.problem)
+        relaxed.run()
+        self.guess = relaxed.x
         strengths = relaxed.strengths
         while (price := self.try_strengths(strengths)) is None:  # whole people need a few more than there are
             strengths = strengths * (1.0 - 1.0 / 64.0)
@@ -317,25 +305,3 @@ def _price_of(inner: Problem, lower: IntArray, n: IntArray) -> float:
     gain = float(following.max()) if following.size else 0.0
     loss = float(last.min()) if last.size else gain
     return max(0.5 * (gain + loss) - terms.origin, 0.0)
-
-
-def solve_single_mean(problem: SingleMean) -> SingleMeanSolution:
-    r"""Find the sample sizes and scales with the least variance, and prove how close they come to the best.
-
-    Parameters
-    ----------
-    problem : SingleMean
-        Terms without noise, bounds, total and figures.
-
-    Returns
-    -------
-    SingleMeanSolution
-        Sizes that add up to the total, the scale of every figure, and the bound.
-
-    Notes
-    -----
-    Minimise :math:`\sum_i f_i(n_i) + \sum_g 2\omega_g b_g^2` over whole :math:`l_i \le n_i \le h_i` with
-    :math:`\sum_i n_i = \eta` and scales :math:`b_g > 0`, subject to
-    :math:`\sum_g a_{ig} R / b_g \le r_i n_i \ln(1 + cN_i/n_i)` in every stratum.
-    """
-    return solve_one_family(problem) if len(problem.families) == 1 else solve_shared_room(problem)

@@ -6,9 +6,10 @@ from collections.abc import Callable
 import numpy as np
 
 from dpstrata.allocation.problem import Problem
+from dpstrata.allocation.proof.bound import first_not_worth
 from dpstrata.allocation.terms import Terms
 from dpstrata.errors import PrecisionError
-from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray, blocks
+from dpstrata.numerics.arrays import FloatArray, IntArray, blocks
 
 _MOST_STEPS = 60
 _FULL_STEPS = 8  # after which it goes half way, in case it runs to and fro
@@ -24,7 +25,7 @@ def integer_sizes(
     start: IntArray,
     lower: IntArray,
     upper: IntArray,
-    inclusive: bool,
+    inclusive: bool = False,
 ) -> IntArray:
     """Minimise f_i(n) + price_i·n over whole numbers within the bounds, for the strata ``rows``.
 
@@ -49,67 +50,8 @@ def integer_sizes(
     array of int
         The sizes, for each of ``rows``.
     """
-
-    def wanted(position: IntArray, n: IntArray) -> BoolArray:
-        """Whether the person after ``n`` is worth the price."""
-        gain = terms.gain(n.astype(float), rows[position])
-        return gain >= price[position] if inclusive else gain > price[position]
-
-    everyone = np.arange(len(rows))
-    # Invariant: the answer lies in (low, high]; everyone up to low is wanted, the next after high is not.
-    low, high = lower - 1, upper.copy()
-    inside = start < upper
-    want = np.zeros(len(rows), dtype=bool)
-    want[inside] = wanted(everyone[inside], start[inside])
-    low = np.where(inside & want, start, low)
-    high = np.where(inside & ~want, start, high)
-    _gallop(wanted, low, high, start, lower, upper)
-    while (open_ := np.flatnonzero(high - low > 1)).size:
-        middle = low[open_] + (high[open_] - low[open_]) // 2
-        want = wanted(open_, middle)
-        low[open_] = np.where(want, middle, low[open_])
-        high[open_] = np.where(want, high[open_], middle)
-    return high
-
-
-def _gallop(
-    wanted: Callable[[IntArray, IntArray], BoolArray],
-    low: IntArray,
-    high: IntArray,
-    start: IntArray,
-    lower: IntArray,
-    upper: IntArray,
-) -> None:
-    """Tighten the bracket from the guess outwards, in steps that double."""
-    step = 1
-    upwards = np.flatnonzero((low >= start) & (high == upper))
-    downwards = np.flatnonzero((high <= start) & (low == lower - 1))
-    while upwards.size or downwards.size:
-        probe = low[upwards] + step
-        upwards, probe = upwards[probe < high[upwards]], probe[probe < high[upwards]]
-        want = wanted(upwards, probe)
-        low[upwards[want]] = probe[want]
-        high[upwards[~want]] = probe[~want]
-        upwards = upwards[want]
-
-        probe = high[downwards] - step
-        downwards, probe = downwards[probe > low[downwards]], probe[probe > low[downwards]]
-        want = wanted(downwards, probe)
-        high[downwards[~want]] = probe[~want]
-        low[downwards[want]] = probe[want]
-        downwards = downwards[~want]
-        step *= 2
-
-
-def sizes_at_prices(
-    terms: Terms, weights: FloatArray, price: FloatArray, lower: IntArray, upper: IntArray, start: IntArray
-) -> IntArray:
-    """Minimise weight·f_i(n) + price·n for every stratum; nobody is worth a price where the weight is 0."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        worth = np.where(weights > 0, price / weights, np.inf) + terms.origin
-    start = np.clip(start, lower, upper)
-    rows = np.arange(len(lower))
-    return integer_sizes(terms, worth, rows=rows, start=start, lower=lower, upper=upper, inclusive=False)
+    worth = np.nextafter(price, -np.inf) if inclusive else price
+    return first_not_worth(lambda n, part: terms.gain(n, rows[part]), worth, lower, upper, start)
 
 
 def round_at_price(
@@ -146,7 +88,7 @@ def round_at_price(
     if off.size:
         low, high = lower[off], upper[off]
         prices = np.full(len(off), price)
-        n[off] = integer_sizes(terms, prices, rows=off, start=n[off], lower=low, upper=high, inclusive=False)
+        n[off] = integer_sizes(terms, prices, rows=off, start=n[off], lower=low, upper=high)
         following[off] = np.where(n[off] < high, terms.gain(n[off].astype(float), off), -np.inf)
         last[off] = np.where(n[off] > low, terms.gain(np.maximum(n[off] - 1.0, 1.0), off), np.inf)
     return n, following, last
@@ -215,7 +157,9 @@ def _below_kinks(terms: Terms, at: FloatArray, worth: FloatArray, part: slice) -
     return np.asarray(np.nan_to_num(following, nan=0.0))
 
 
-def find_price(spend: Callable[[float], float], target: float, start: float) -> float:
+def find_price(
+    spend: Callable[[float], float], target: float, start: float, *, tolerance: float = 1e-13
+) -> float:
     """Find the price at which a falling function of it reaches ``target``, from a guess.
 
     The function goes roughly with the inverse root of the price, so steps are taken on logarithms: the rule
@@ -224,15 +168,14 @@ def find_price(spend: Callable[[float], float], target: float, start: float) -> 
     price, ends = start, {}
     for step in range(_MOST_STEPS * 2):
         got = spend(price)
-        if abs(got - target) <= 1e-13 * target:
+        if abs(got - target) <= tolerance * target:
             break
         ends[got > target] = (math.log(price), math.log(max(got, 1e-300) / target))
         if len(ends) < 2:
-            if (
-                price < _LEAST * start
-            ):  # no price is low enough: what is sought is not spent for nothing either
+            if price < _LEAST * start:  # no price is low enough: as much is not spent for nothing either
                 break
-            price *= (max(got, 1e-300) / target) ** 2 * (4.0 if got > target else 0.25)
+            beyond = 0 if step == 0 else 1 if got > target else -1  # where the rule falls short, go further
+            price *= (max(got, 1e-300) / target) ** 2 * 4.0**beyond
             continue
         (low, above), (high, below) = ends[True], ends[False]
         if high - low <= 1e-14:

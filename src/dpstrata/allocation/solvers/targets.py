@@ -22,9 +22,16 @@ import numpy as np
 
 from dpstrata.allocation.domains import Partition
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.proof.bound import Bound, certify_targets, combined_weights, needed_sizes, unit_terms
+from dpstrata.allocation.proof.bound import (
+    Bound,
+    best_at_prices,
+    certify_targets,
+    combined_weights,
+    needed_sizes,
+    unit_terms,
+)
 from dpstrata.allocation.solvers.search import best_combination, candidates_within
-from dpstrata.allocation.solvers.sizes_at_price import real_sizes, sizes_at_prices
+from dpstrata.allocation.solvers.sizes_at_price import real_sizes
 from dpstrata.allocation.solvers.solution import Bounded
 from dpstrata.allocation.variances import mean_variances, stratum_variances
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -111,7 +118,7 @@ class TargetProblem:
 
     def at(self, prices: FloatArray, guess: IntArray) -> IntArray:
         """Best whole sizes at prices of the targets."""
-        return sizes_at_prices(self.unit, self.weights(prices), self.costs, self.lower, self.most, guess)
+        return best_at_prices(self.unit, self.weights(prices), self.costs, self.lower, self.most, guess)
 
     def uses(self, row: int, variances: FloatArray) -> FloatArray:
         """Return what variances of one stratum's mean, without the correction, use of every target."""

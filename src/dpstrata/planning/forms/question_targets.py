@@ -12,14 +12,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
 from dpstrata.allocation.problem import Problem
-from dpstrata.allocation.proof.bound import fewest_people, planned_sum, with_importances
+from dpstrata.allocation.proof.bound import fewest_people
+from dpstrata.allocation.rows_on_forms import RowsOnForms
 from dpstrata.allocation.solvers.exact import solve_exactly
 from dpstrata.allocation.solvers.sizes_at_price import best_sizes
-from dpstrata.allocation.variances import question_parts, variance_parts
+from dpstrata.allocation.variances import planned_variance, question_parts, variance_parts
 from dpstrata.designs.questions import variance_targets
 from dpstrata.designs.record import Design
 from dpstrata.errors import CellMistake, InfeasibleError, NotAvailableError, option
@@ -82,7 +84,8 @@ class _Prices:
         self._require_reachable()
 
     def _priced(self, weights: FloatArray) -> Problem:
-        return with_importances(self.problem, weights / weights.sum())
+        forms = cast(RowsOnForms, self.problem.forms)
+        return self.problem.asked(replace(forms, importances=weights / weights.sum()))
 
     def variances(self, sizes: IntArray) -> FloatArray:
         """Variance of every question over its target."""
@@ -131,7 +134,7 @@ class _Prices:
             few = self._fewest(
                 self.least,
                 lambda n, priced=priced, needed=needed: (  # type: ignore[misc]
-                    planned_sum(priced, n, finite_population=self.inputs.finite_population) <= needed
+                    planned_variance(priced, n, finite_population=self.inputs.finite_population) <= needed
                 ),
                 priced,
             )

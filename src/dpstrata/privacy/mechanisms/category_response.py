@@ -23,11 +23,11 @@ from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import GridNoise
-from dpstrata.privacy.mechanisms.noise import NoRemainder
+from dpstrata.privacy.mechanisms.noise import ConstantRemainder
 from dpstrata.privacy.randomness import Chance
 
 
-class CategoryResponse(NoRemainder, Mechanism):
+class CategoryResponse(ConstantRemainder, Mechanism):
     """v(e) = (k−1)(2x + k − 2)/(2(x−1)²) with x = exp(e): half the sum over the shares of k categories."""
 
     name = "category_response"
@@ -111,20 +111,7 @@ class _Replacements(GridNoise):
 
         return Chance(lambda: self.steps / (mp.exp(mp.mpf(self.e)) + self.steps))
 
-    def mass(self, k: int) -> tuple[int, FloatArray]:
-        """Return the probabilities of all categories."""
-        q, d = self._chances
-        mass = np.full(self.steps + 1, q)
-        mass[k] += d
-        return 0, mass
-
     def shares(self, outputs: IntArray) -> FloatArray:
         """Debias: what every output says about every category, on a further axis."""
         q, d = self._chances
         return (np.equal.outer(outputs, np.arange(self.steps + 1)) - q) / d
-
-    def variance(self, k: int) -> float:
-        """Half the sum of the variances of what is said about every category."""
-        first, mass = self.mass(k)
-        values = self.shares(first + np.arange(len(mass)))
-        return float(0.5 * (mass @ (values - mass @ values) ** 2).sum())

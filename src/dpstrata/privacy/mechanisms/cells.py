@@ -215,14 +215,6 @@ class CellsNoise(CellNoise):
         """Find the cells in which numbers from 0 to M − 1 lie."""
         return np.searchsorted(self.edges, numbers, side="right") - 1
 
-    def mass(self, k: int) -> tuple[int, FloatArray]:
-        """Return the probabilities of all cells."""
-        return 0, self._mass[k]
-
-    def variance(self, k: int) -> float:
-        """Return V/4, which sums up nothing that cancels out."""
-        return float(self._variances[k]) / 4.0
-
     @cached_property
     def seen_variances(self) -> FloatArray:
         """A number for each cell whose mean is the variance of the answer; the least such numbers."""

@@ -15,6 +15,7 @@ from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import DiscreteLaplaceNoise, GridNoise
 from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.mechanisms.noise import RowNoise, TableNoise
 
 
 class DiscreteLaplace(Mechanism):
@@ -22,7 +23,6 @@ class DiscreteLaplace(Mechanism):
 
     name = "discrete_laplace"
     title = "Discrete Laplace"
-    square = linear = 2.0
 
     def check(self) -> None:
         """Require a grid."""
@@ -31,11 +31,11 @@ class DiscreteLaplace(Mechanism):
                 f"Discrete Laplace protects answers on a grid, got {self.space.described}. Give the step "
                 f"of the grid too, as in {option('questions', '0:100:1')}, or use another mechanism."
             )
-        self._steps = self.space.steps
-        if self._steps == 1:
-            self.constant_remainder = 0.0
-        else:
-            self.rounding = 256.0  # exp(−e/K) magnifies the rounding of e by e/K, which can be 64
+        self._steps = K = self.space.steps
+        # in units of R² s(e/K)/K², like the noise on a table; of one step it is s(e), and nothing else
+        self._noise = TableNoise(np.array([K**-2.0]), np.array([float(K)])) if K > 1 else RowNoise(2.0, 2.0)
+        self.square, self.linear = self._noise.square, self._noise.linear
+        self.constant_remainder, self.rounding = self._noise.constant_remainder, self._noise.rounding
 
     def never_worse_than(self, least: float, most: float) -> frozenset[str]:
         """Whatever adds noise to answers of two values: it has s(e), to which the others add something."""
@@ -46,53 +46,19 @@ class DiscreteLaplace(Mechanism):
         p = float(np.exp(-e / self._steps))
         return 2.0 * p / (1.0 + p)
 
-    # The variance in units of R² is s(e/K)/K². Less s(e) it is r(e) − r(e/K)/K², which keeps its digits
-    # while e is small; from SERIES_BELOW on the plain difference does.
-
     def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
         """s(e/K)/K², less s(e)."""
-        if self._steps == 1:
-            return np.zeros_like(at.e)
-        fine = kernels.point(at.e / self._steps)
-        part = kernels.s(fine) / self._steps**2
-        if whole:
-            return part
-        small = at.e < kernels.SERIES_BELOW
-        return np.where(small, kernels.r(at) - kernels.r(fine) / self._steps**2, part - kernels.s(at))
+        return self._noise.remainder(at, whole=whole)
 
     def remainder_slopes(
         self, at: Point, *, whole: bool = False
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """s(e/K)/K², less s(e), with two derivatives."""
-        K = self._steps
-        if K == 1:
-            zero = np.zeros_like(at.e)
-            return zero, zero, zero
-        fine = kernels.point(at.e / K)
-        value, first, second = kernels.s_slopes(fine)
-        part = (value / K**2, first / K**3, second / K**4)
-        if whole:
-            return part
-        small = at.e < kernels.SERIES_BELOW
-        s, r, r_fine = kernels.s_slopes(at), kernels.r_slopes(at), kernels.r_slopes(fine)
-        return (
-            np.where(small, r[0] - r_fine[0] / K**2, part[0] - s[0]),
-            np.where(small, r[1] - r_fine[1] / K**3, part[1] - s[1]),
-            np.where(small, r[2] - r_fine[2] / K**4, part[2] - s[2]),
-        )
+        return self._noise.remainder_slopes(at, whole=whole)
 
     def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
         """Increase of s(e/K)/K², less s(e)."""
-        K = self._steps
-        if K == 1:
-            return np.zeros_like(step.d)
-        fine = step.scaled(1.0 / K)
-        part = kernels.s_step(fine) / K**2
-        if whole:
-            return part
-        small = step.before.e < kernels.SERIES_BELOW
-        by_series = kernels.r_step(step) - kernels.r_step(fine) / K**2
-        return np.where(small, by_series, part - kernels.s_step(step))
+        return self._noise.remainder_step(step, whole=whole)
 
     def simulated_noise(self, e: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
         """Draw a difference of two geometric counts of steps; for simulations only."""

@@ -26,6 +26,7 @@ from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, fineness
 from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.mechanisms.noise import ConstantRemainder
 
 LARGEST_LOCAL_DELTA = 0.01
 _LEAST_EPSILON = 0.01
@@ -161,7 +162,7 @@ class Gaussian(Mechanism):
         return (mp.mpf(self.answer_range) * sigma) ** 2
 
 
-class ConstantGaussian(Mechanism):
+class ConstantGaussian(ConstantRemainder, Mechanism):
     """Gaussian noise of one deviation everywhere, for promises that a secret sample does not strengthen.
 
     Parameters
@@ -180,21 +181,6 @@ class ConstantGaussian(Mechanism):
         super().__init__(space)
         self.sigma = sigma
         self.constant_remainder = sigma * sigma
-
-    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
-        """σ², whatever the budget."""
-        return np.full_like(at.e, self.sigma * self.sigma)
-
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """σ², which does not change."""
-        zero = np.zeros_like(at.e)
-        return self.remainder(at), zero, zero
-
-    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
-        """Zero."""
-        return np.zeros_like(step.d)
 
     def simulated_noise(self, e: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
         """Draw Gaussian noise; for simulations only."""
@@ -224,16 +210,6 @@ class _DiscreteGaussian(AdditiveGridNoise):
     def noise(self, size: int) -> IntArray:
         """Draw from OpenDP."""
         return randomness.discrete_gaussian(self.scale, size)
-
-    def variance(self, k: int) -> float:
-        """scale²/K², which a discrete Gaussian number never exceeds."""
-        return (self.scale / self.steps) ** 2
-
-    def noise_mass(self) -> FloatArray:
-        """Evaluate the density on the grid, and divide by its sum."""
-        reach = int(np.ceil(9.0 * self.scale))
-        mass = np.exp(-0.5 * (np.arange(-reach, reach + 1) / self.scale) ** 2)
-        return np.asarray(mass / mass.sum())
 
 
 def _delta_on_grid(scale: float, steps: int, e: float) -> float:

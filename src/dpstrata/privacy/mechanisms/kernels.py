@@ -49,10 +49,6 @@ class Step:
         self.after = after
         self.d = d
 
-    def scaled(self, factor: float) -> Step:
-        """Return the step between budgets ``factor`` times as large."""
-        return Step(point(self.before.e * factor), point(self.after.e * factor), self.d * factor)
-
 
 def point(e: FloatArray) -> Point:
     """Describe the budgets ``e``."""

@@ -17,7 +17,6 @@ itself in place of :math:`\psi`, which is cheaper; it is only asked where every 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -77,87 +76,61 @@ class Noise(ABC):
         return rise * (self.linear + self.square * both) + self.remainder_step(step)
 
 
-class NoRemainder(Noise):
-    """Noise whose variance is q/y² + l/y, and nothing else."""
+class ConstantRemainder(Noise):
+    """Noise whose variance is q/y² + l/y and a constant, by default zero."""
 
-    constant_remainder = 0.0
+    constant_remainder: float = 0.0
 
     def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
-        """Zero."""
-        return np.zeros_like(at.e)
+        """Return the constant."""
+        return np.full_like(at.e, self.constant_remainder)
 
     def remainder_slopes(
         self, at: Point, *, whole: bool = False
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Zero."""
+        """Return the constant, which does not change."""
         zero = np.zeros_like(at.e)
-        return zero, zero, zero
+        return self.remainder(at), zero, zero
 
     def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
         """Zero."""
         return np.zeros_like(step.d)
 
 
-class NoiseSum(Noise):
-    r"""Several draws of noise, each at the same budget.
-
-    .. math:: v(e) = \sum_t g_t\, v_t(e)
-
-    Of no draws at all, the variance is zero: where noise is added to figures of many strata, the strata have
-    none of their own.
+class ScaledNoise(Noise):
+    """Noise of another size: g·v(e).
 
     Parameters
     ----------
-    parts : sequence of (float, Noise)
-        g >= 0 and the noise of each.
+    noise : Noise
+        v.
+    factor : float
+        g > 0.
     """
 
-    def __init__(self, parts: Sequence[tuple[float, Noise]]) -> None:
-        self.parts = tuple(parts)
-        self._weighted = tuple((factor * noise.unit, noise) for factor, noise in parts)
-        self.square = sum(weight * noise.square for weight, noise in self._weighted)
-        self.linear = sum(weight * noise.linear for weight, noise in self._weighted)
-        self.rounding = max((noise.rounding for _, noise in self.parts), default=Noise.rounding)
-        constants = [noise.constant_remainder for _, noise in self.parts]
-        if None not in constants:
-            pairs = zip(self._weighted, constants, strict=True)
-            self.constant_remainder = sum((weight * (c or 0.0) for (weight, _), c in pairs), 0.0)
-
-    @property
-    def takes_whole(self) -> bool:
-        """Whether all parts do."""
-        return bool(self.parts) and all(noise.takes_whole for _, noise in self.parts)
+    def __init__(self, noise: Noise, factor: float) -> None:
+        self._noise, self._factor = noise, factor
+        self.unit = factor * noise.unit
+        self.square, self.linear, self.rounding = noise.square, noise.linear, noise.rounding
+        self.constant_remainder = noise.constant_remainder
 
     def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
-        """Σ g·ψ."""
-        total = np.zeros_like(at.e)
-        for weight, noise in self._weighted:
-            total += weight * noise.remainder(at, whole=whole)
-        return total
+        """ψ of the other."""
+        return self._noise.remainder(at, whole=whole)
 
     def remainder_slopes(
         self, at: Point, *, whole: bool = False
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Σ g·ψ, with two derivatives."""
-        value, first, second = (np.zeros_like(at.e) for _ in range(3))
-        for weight, noise in self._weighted:
-            slopes = noise.remainder_slopes(at, whole=whole)
-            value += weight * slopes[0]
-            first += weight * slopes[1]
-            second += weight * slopes[2]
-        return value, first, second
+        """ψ of the other, with two derivatives."""
+        return self._noise.remainder_slopes(at, whole=whole)
 
     def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
-        """Increase of Σ g·ψ."""
-        total = np.zeros_like(step.d)
-        for weight, noise in self._weighted:
-            total += weight * noise.remainder_step(step, whole=whole)
-        return total
+        """Increase of ψ of the other."""
+        return self._noise.remainder_step(step, whole=whole)
 
     def exact_variance(self, e: Any) -> Any:
-        """Σ g·v."""
-        mp = e.context
-        return sum((mp.mpf(factor) * noise.exact_variance(e) for factor, noise in self.parts), mp.mpf(0))
+        """g·v(e)."""
+        return e.context.mpf(self._factor) * self._noise.exact_variance(e)
 
 
 class TableNoise(Noise):
@@ -177,8 +150,9 @@ class TableNoise(Noise):
     """
 
     def __init__(self, factors: FloatArray, sensitivities: FloatArray) -> None:
-        self._q, table = np.unique(sensitivities, return_inverse=True)  # those alike count as one
-        self._g = np.bincount(table, weights=factors, minlength=len(self._q))
+        q, table = np.unique(sensitivities, return_inverse=True)  # those alike count as one
+        # of a single one plain numbers, so that nothing needs a column for each
+        self._q, self._g = q.squeeze(), np.bincount(table, weights=factors, minlength=len(q)).squeeze()
         self._weight = float((factors * sensitivities**2).sum())
         self.square = self.linear = 2.0 * self._weight
         # Σ g·r(e/q) is the series of r with Σ g/q^2j for its coefficients
@@ -191,7 +165,7 @@ class TableNoise(Noise):
     def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
         """v(e), less the weight times s(e); for small budgets the weight times r(e), less Σ g·r(e/q)."""
         small = np.flatnonzero(at.e < kernels.SERIES_BELOW) if not whole else np.empty(0, dtype=np.int64)
-        value = kernels.s(self._parts(at.e)) @ self._g
+        value = np.dot(kernels.s(self._parts(at.e)), self._g)
         if not whole:
             value -= self._weight * kernels.s(at)
         if small.size:
@@ -201,14 +175,14 @@ class TableNoise(Noise):
 
     def _parts(self, e: FloatArray) -> Point:
         """Describe the budgets of all tables: a column each."""
-        return kernels.point(e[:, None] / self._q)
+        return kernels.point(np.divide.outer(e, self._q))
 
     def remainder_slopes(
         self, at: Point, *, whole: bool = False
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """v(e), less the weight times s(e), with two derivatives."""
         parts = kernels.s_slopes(self._parts(at.e))
-        slopes = [np.asarray(part @ (self._g / self._q**order)) for order, part in enumerate(parts)]
+        slopes = [np.dot(part, self._g / self._q**order) for order, part in enumerate(parts)]
         if whole:
             return slopes[0], slopes[1], slopes[2]
         for slope, taken in zip(slopes, kernels.s_slopes(at), strict=True):
@@ -224,7 +198,8 @@ class TableNoise(Noise):
     def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
         """Increase of v(e), less the weight times s(e)."""
         before, after = self._parts(step.before.e), self._parts(step.after.e)
-        increase = kernels.s_step(Step(before, after, step.d[:, None] / self._q)) @ self._g
+        parts = Step(before, after, np.divide.outer(step.d, self._q))
+        increase = np.dot(kernels.s_step(parts), self._g)
         if whole:
             return np.asarray(increase)
         increase -= self._weight * kernels.s_step(step)
@@ -241,13 +216,13 @@ class TableNoise(Noise):
         return sum(
             (
                 mp.mpf(g) / (2 * mp.sinh(e / (2 * mp.mpf(q))) ** 2)
-                for g, q in zip(self._g.tolist(), self._q.tolist(), strict=True)
+                for g, q in zip(self._g.ravel().tolist(), self._q.ravel().tolist(), strict=True)
             ),
             mp.mpf(0),
         )
 
 
-class RowNoise(NoRemainder):
+class RowNoise(ConstantRemainder):
     r"""Rows of which a share is replaced by random ones, at the local budget of each person.
 
     .. math:: v(e) = \frac{l}{y} + \frac{q}{y^2}, \qquad y = e^e - 1
@@ -268,3 +243,7 @@ class RowNoise(NoRemainder):
         mp = e.context
         y = mp.expm1(e)
         return mp.mpf(self.linear) / y + mp.mpf(self.square) / y**2
+
+
+NO_NOISE = RowNoise(0.0, 0.0)
+"""Of strata that have none of their own, because it is added to figures of many."""

@@ -121,24 +121,6 @@ class _Window(WindowNoise):
         """Draw inside the window or anywhere else."""
         return self.draw_numbers(k)
 
-    def mass(self, k: int) -> tuple[int, FloatArray]:
-        """Return the probabilities of all outputs."""
-        mass = np.full(self.width + 1, np.exp(-self.e))
-        mass[k : k + self.window] = 1.0
-        return 0, mass / mass.sum()
-
-    def variance(self, k: int) -> float:
-        """Variance of the share, about the middle of the window, in closed form."""
-        K, w, b = float(self.steps), float(self.window), float(np.exp(-self.e))
-        weight = w + K * b
-        middle, all_ = k + (w - 1) / 2, K + w
-        spread = w * (w * w - 1) / 12
-        distance = (all_ - 1) / 2 - middle
-        around = (1 - b) * spread + b * (all_ * (all_ * all_ - 1) / 12 + all_ * distance**2)
-        shift = b * all_ * distance / weight
-        slope = (1 - b) * w / weight
-        return float((around / weight - shift**2) / (slope * K) ** 2)
-
     def shares(self, outputs: IntArray) -> FloatArray:
         """Debias: the mean output is a straight line in k."""
         K, w = self.steps, self.window

@@ -13,11 +13,11 @@ from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import GridNoise
-from dpstrata.privacy.mechanisms.noise import NoRemainder
+from dpstrata.privacy.mechanisms.noise import ConstantRemainder
 from dpstrata.privacy.randomness import Chance
 
 
-class RandomizedResponse(NoRemainder, Mechanism):
+class RandomizedResponse(ConstantRemainder, Mechanism):
     """v(e) = R²·b/(1−b)² with b = exp(−e), for answers of two values; half of s(e)."""
 
     name = "randomized_response"
@@ -104,11 +104,6 @@ class _Flips(GridNoise):
         from mpmath import mp
 
         return Chance(lambda: 1 / (1 + mp.exp(mp.mpf(self.e))))
-
-    def mass(self, k: int) -> tuple[int, FloatArray]:
-        """Return the two probabilities."""
-        flip = self._flip
-        return 0, np.array([flip, 1.0 - flip]) if k else np.array([1.0 - flip, flip])
 
     def shares(self, outputs: IntArray) -> FloatArray:
         """Debias."""

@@ -152,27 +152,3 @@ class _Stairs(AdditiveGridNoise):
             numbers = np.where(minus, -magnitude, magnitude)
             drawn = np.concatenate([drawn, numbers[~(minus & (magnitude == 0))]])
         return drawn[:size]
-
-    def variance(self, k: int) -> float:
-        """Sum (gK + i)² over all stairs g, in closed form: Σ b^g, Σ g·b^g and Σ g²·b^g are known."""
-        b, K, r = float(np.exp(-self.e)), float(self.steps), float(self.upper)
-
-        def sums(n: float) -> tuple[float, float, float]:
-            return n, n * (n - 1) / 2, (n - 1) * n * (2 * n - 1) / 6
-
-        zeroth, first, second = (
-            (1 - b) * part + b * all_ for part, all_ in zip(sums(r), sums(K), strict=True)
-        )
-        total = (
-            b * (1 + b) / (1 - b) ** 3 * K**2 * zeroth + 2 * b / (1 - b) ** 2 * K * first + second / (1 - b)
-        )
-        return 2.0 * total / (2.0 * zeroth / (1 - b) - 1.0) / K**2
-
-    def noise_mass(self) -> FloatArray:
-        """Evaluate the stairs, and divide by their sum."""
-        b = np.exp(-self.e)
-        stairs = int(np.ceil(36.0 / self.e)) + 1
-        one = np.where(np.arange(self.steps) < self.upper, 1.0, b)
-        side = np.concatenate([b**g * one for g in range(stairs)])
-        mass = np.concatenate([side[:0:-1], side])
-        return np.asarray(mass / mass.sum())

@@ -12,31 +12,17 @@ from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, fineness
-from dpstrata.privacy.mechanisms.kernels import Point, Step, simulated_discrete_laplace
+from dpstrata.privacy.mechanisms.kernels import simulated_discrete_laplace
+from dpstrata.privacy.mechanisms.noise import ConstantRemainder
 
 
-class TruncatedUniformLaplace(Mechanism):
+class TruncatedUniformLaplace(ConstantRemainder, Mechanism):
     """v(e) = R²(1/12 + 2b/(1−b)²) with b = exp(−e), for any number in the answer range."""
 
     name = "tulap"
     title = "Truncated-uniform-Laplace"
     square = linear = 2.0
-    constant_remainder = 1 / 12
-
-    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
-        """1/12, the variance of the uniform part."""
-        return np.full_like(at.e, 1 / 12)
-
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """1/12, which does not change."""
-        zero = np.zeros_like(at.e)
-        return np.full_like(at.e, 1 / 12), zero, zero
-
-    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
-        """Zero."""
-        return np.zeros_like(step.d)
+    constant_remainder = 1 / 12  # the variance of the uniform part
 
     def simulated_noise(self, e: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
         """Draw a whole number of ranges plus a uniform part; for simulations only."""
@@ -66,17 +52,6 @@ class _TulapNoise(AdditiveGridNoise):
         ranges = randomness.discrete_laplace(randomness.scale_for(1, self.e), size)
         return self.steps * ranges + randomness.uniform(self.steps, size) - self.steps // 2
 
-    def variance(self, k: int) -> float:
-        """2b/(1 − b)² + (1 − 1/K²)/12."""
-        return float(0.5 / np.sinh(0.5 * self.e) ** 2 + (1.0 - 1.0 / self.steps**2) / 12.0)
-
     def shares(self, outputs: IntArray) -> FloatArray:
         """Add the half step back where K is even."""
         return np.asarray((outputs + (0.0 if self.steps % 2 else 0.5)) / self.steps)
-
-    def noise_mass(self) -> FloatArray:
-        """Spread the probability of every range evenly over it."""
-        b = np.exp(-self.e)
-        reach = int(np.ceil(36.0 / self.e)) + 1
-        ranges = b ** np.abs(np.arange(-reach, reach + 1)) * (1.0 - b) / (1.0 + b)
-        return np.repeat(ranges / self.steps, self.steps)

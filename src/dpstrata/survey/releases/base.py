@@ -22,7 +22,7 @@ import numpy as np
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.noise import Noise, NoiseSum
+from dpstrata.privacy.mechanisms.noise import Noise, ScaledNoise
 from dpstrata.survey.releases import OPTION
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class Release(ABC):
 
     def noise(self, mechanism: Mechanism) -> Noise:
         """Return g²·v of a stratum, for what noises at the budget of the secret sample."""
-        return mechanism if self.stretch == 1.0 else NoiseSum(((self.stretch**2, mechanism),))
+        return mechanism if self.stretch == 1.0 else ScaledNoise(mechanism, self.stretch**2)
 
     @property
     def credits_devices(self) -> bool:

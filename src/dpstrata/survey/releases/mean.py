@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from dpstrata.errors import NotAvailableError, option
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.noise import Noise, NoiseSum
+from dpstrata.privacy.mechanisms.noise import NO_NOISE, Noise
 from dpstrata.survey.goals import has_targets
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.aggregated import Aggregated
@@ -77,7 +77,7 @@ class Mean(Aggregated):
 
     def noise(self, mechanism: Mechanism) -> Noise:
         """Add nothing stratum by stratum."""
-        return NoiseSum(())
+        return NO_NOISE
 
     # --- words --------------------------------------------------------------------------------
 

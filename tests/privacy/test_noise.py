@@ -1,4 +1,4 @@
-"""A sum of noises against the sum of their textbook variances: values, derivatives, and steps without cancellation."""
+"""Noise of tables, of rows, and of another size against textbook variances: values, derivatives, and stable steps."""
 
 import math
 
@@ -9,30 +9,28 @@ from mpmath import mp
 from dpstrata.allocation.terms import Terms
 from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.kernels import point
-from dpstrata.privacy.mechanisms.noise import NoiseSum, RowNoise, TableNoise
+from dpstrata.privacy.mechanisms.noise import NO_NOISE, RowNoise, ScaledNoise, TableNoise
 from dpstrata.privacy.promises.epsilon import PureEpsilon
 from problems import answers_of
 
-PARTS = [
-    (0.3, get_mechanism("sine", answers_of(None, 8.0))),
-    (2.0, TableNoise(np.array([0.5, 0.25]), np.array([1.0, 3.0]))),
-    (1.0, RowNoise(0.7, 0.2)),
-]
-SUMS = [NoiseSum(PARTS), NoiseSum(PARTS[:2]), NoiseSum(PARTS[2:]), NoiseSum(())]
+SINE = get_mechanism("sine", answers_of(None, 8.0))
+TABLES = TableNoise(np.array([0.5, 0.25]), np.array([1.0, 3.0]))
+ROWS = RowNoise(0.7, 0.2)
+NOISES = [ScaledNoise(SINE, 0.3), TABLES, ScaledNoise(TABLES, 2.0), ROWS, ScaledNoise(ROWS, 0.5), NO_NOISE]
 
 
-@pytest.mark.parametrize("noise", SUMS)
-def test_a_sum_has_the_variances_of_its_parts(noise):
+@pytest.mark.parametrize("noise", NOISES)
+def test_variances(noise):
     budgets = np.geomspace(1e-3, 20, 50)
     with mp.workdps(50):
         exact = [float(noise.exact_variance(mp.mpf(e))) for e in budgets.tolist()]
     assert noise.variance_at(point(budgets)) == pytest.approx(exact, rel=1e-12)
 
 
-@pytest.mark.parametrize("noise", SUMS)
+@pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("epsilon", [1e-4, 0.3, 4.0])
 @pytest.mark.parametrize("power", [1, 2])
-def test_gains_and_derivatives_of_a_sum(noise, epsilon, power):
+def test_gains_and_derivatives(noise, epsilon, power):
     N, n = 10**6, np.array([3.0, 70.0, 20_000.0])
     one = np.ones(1)
     terms = Terms(np.array([N]), 0.2 * one, one, "mean", PureEpsilon(epsilon), noise, power)
@@ -41,7 +39,7 @@ def test_gains_and_derivatives_of_a_sum(noise, epsilon, power):
     W, _ = terms.curve(n, rows)
     slopes = terms.scale[rows] * W / n**2 - terms.origin
     with mp.workdps(80):
-        square = sum(mp.mpf(factor) * mp.mpf(each.unit * each.square) for factor, each in noise.parts)
+        square = mp.mpf(noise.unit * noise.square)
         tilt = square / (terms.promise.exact_odds_minus_one(mp) * N) ** 2 if power == 1 else 0
         for i, size in enumerate(n.tolist()):
             exact = terms.exact_gain(0, int(size))

@@ -1,4 +1,4 @@
-"""Files of a page."""
+"""What every server shows: files of a page, and that it is alive."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 _NAMED_BY_CONTENT = re.compile(r"part-[A-Z0-9]{8}\.js")
@@ -72,3 +72,11 @@ def _read(folder: Path) -> dict[str, _File]:
             kind, _ = mimetypes.guess_type(path.name)
             found[path.relative_to(folder).as_posix()] = _File(content, kind, headers)
     return found
+
+
+async def _say_alive(request: Request) -> Response:
+    return JSONResponse({"state": "alive"}, headers={"cache-control": "no-store"})
+
+
+HEALTH = Route("/healthz", _say_alive)
+"""Tells whoever starts a server again whether that is needed."""

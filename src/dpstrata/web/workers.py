@@ -1,23 +1,40 @@
-"""A few worker processes, each with one request at a time; one that takes too long is replaced."""
+"""A few processes that work on requests, one at a time each, and hold nothing between them.
+
+The server has a :class:`Pool` of them, and replaces one that takes too long. The process itself runs this
+module: it reads frames on its standard input and writes others on its output, each a head as JSON and a body
+after their lengths. It ends when its input does, so it never outlives the server.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import os
+import struct
 import sys
 from collections.abc import Coroutine
 from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
 
-from dpstrata.web.limits import Limits
-from dpstrata.web.replies import RefusedError, Reply
-from dpstrata.web.worker import LENGTHS, pack
+from dpstrata.web.replies import RefusedError, Reply, explain, reply_error
+from dpstrata.web.requests import LIMITS, Limits
 
+LENGTHS = struct.Struct("!II")
 # Workers share the processors. Threads of linear algebra that wait for one another while others work made a
 # design of 100 questions ten times as slow.
 _ONE_THREAD = dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
+
+
+def pack(head: dict[str, Any], body: bytes) -> bytes:
+    """Make a frame."""
+    text = json.dumps(head).encode()
+    return LENGTHS.pack(len(text), len(body)) + text + body
+
+
+# --- in the server -----------------------------------------------------------------------------------
 
 
 class ClientGoneError(Exception):
@@ -43,7 +60,7 @@ class Worker:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
-                "dpstrata.web.worker",
+                "dpstrata.web.workers",
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 env={**os.environ, **_ONE_THREAD},
@@ -174,3 +191,74 @@ class Pool:
         if not self._stopped:
             await worker.start()
         self._idle.put_nowait(worker)
+
+
+# --- in the process ----------------------------------------------------------------------------------
+
+
+def work(job: str, parameters: dict[str, str], body: bytes) -> Reply:
+    """Do one job; whatever happens, there is a reply that says no more than it should."""
+    from dpstrata.web.jobs import JOBS
+
+    try:
+        return JOBS[job](body, parameters)
+    except Exception as error:
+        reply = explain(error)
+        if reply is None:
+            # The kind alone: what an unforeseen error says might quote what was sent.
+            sys.stderr.write(f"dpstrata: a request for {job} failed unexpectedly ({type(error).__name__}).\n")
+            if os.environ.get("DPSTRATA_DEBUG"):
+                sys.excepthook(*sys.exc_info())
+            reply = reply_error(500, "dpstrata failed unexpectedly; this is a fault of the program.")
+        return reply
+
+
+def bound_memory(limit: int) -> None:
+    """Let allocations beyond ``limit`` bytes fail, where the system can."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+
+def memory_kept() -> int:
+    """Return how many bytes of memory this process has now, where the system tells; 0 elsewhere."""
+    try:
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    except OSError:  # not on Linux
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def main() -> None:
+    """Work until the input ends."""
+    source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # nothing that prints can break a frame
+    bound_memory(LIMITS.worker_bytes)
+    from dpstrata.web import jobs  # noqa: F401 -- loaded before the first request, not during it
+
+    while (lengths := _read(source, LENGTHS.size)) is not None:
+        head_length, body_length = LENGTHS.unpack(lengths)
+        head, body = _read(source, head_length), _read(source, body_length)
+        if head is None or body is None:
+            return
+        asked = json.loads(head)
+        reply = work(asked["job"], asked["parameters"], body)
+        answer = {"status": reply.status, "kind": reply.kind, "name": reply.name}
+        content = reply.content
+        del body, reply
+        sink.write(pack({"reply": answer, "spent": memory_kept() > LIMITS.kept_bytes}, content))
+        sink.flush()
+
+
+def _read(source: BinaryIO, length: int) -> bytes | None:
+    content = source.read(length)
+    return content if len(content) == length else None
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (KeyboardInterrupt, BrokenPipeError):
+        os._exit(0)
