@@ -97,9 +97,9 @@ def design_of(case: Case) -> Designed:
         " ".join(f"{name}:{levels}" for name, levels in zip(form.questions, form.levels, strict=True))
         for form in plan.forms
     )
-    # that of questions on forms is in units of their ranges
-    noised = "questionnaire" in case.options and not plan.inputs.rows
-    unit = plan.inputs.space.range if noised else 1.0
+    # that of several questions is in units of their ranges
+    alone = "questionnaire" in case.options and not plan.inputs.rows
+    unit = plan.inputs.space.range if alone else 1.0
     return Designed(
         sample_sizes=" ".join(map(str, plan.sample_sizes.tolist())),
         variance=plan.variance / unit**2,

@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpstrata.errors import InputError, option
 from dpstrata.privacy.mechanisms.category_response import CategoryResponse
-from dpstrata.survey.forms import AUTO, are_chosen, as_forms, names_on, require_complete, require_partition
-from dpstrata.survey.goals import check_expected_mean
+from dpstrata.survey.forms import (
+    AUTO,
+    are_chosen,
+    as_forms,
+    names_on,
+    require_complete,
+    require_partition,
+    require_together,
+)
+from dpstrata.survey.goals import check_expected_mean, has_targets
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.base import Release, one_target
 from dpstrata.survey.releases.microdata import Microdata
@@ -102,6 +110,12 @@ class _OfRows(Release):
             )
         if inputs.epsilon is None or inputs.delta or inputs.zcdp is not None or inputs.gdp is not None:
             raise InputError("rows of answers support pure epsilon only; remove delta, zcdp or gdp.")
+        if has_targets(inputs.domains):
+            raise InputError(
+                f"{option('domains')} with targets cannot be used with several questions; give targets "
+                "to questions.",
+                argument="domains",
+            )
         put(inputs, "mechanism", ROWS)
         put(inputs, "forms", as_forms(inputs.forms))
         names = inputs.questions.names
@@ -109,6 +123,7 @@ class _OfRows(Release):
             everyone = [question.name for question in inputs.questions if question.everyone]
             chosen = are_chosen(inputs.forms)
             require_partition(names_on(inputs.forms), names, everyone, overlap=chosen)
+            require_together(names_on(inputs.forms), inputs.questions)
         if are_chosen(inputs.forms):
             require_complete(inputs.forms, inputs.questions, tables=self.noise_power == 2)
         if len(names) == 1:
