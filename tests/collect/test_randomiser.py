@@ -129,7 +129,7 @@ def make_vectors(plans, kits, number):
 
         randomizer = randomizers_of(plan)[form]
         (report,) = randomizer.randomized(stratum, [randomizer.raw(answers)], source)
-        vectors.append([which, form, kits[which].odds[stratum][0], answers, given[: used + 8].hex()])
+        vectors.append([which, form, kits[which].odds[stratum], answers, given[: used + 8].hex()])
         expected.append((randomizer, stratum, report, used))
     return vectors, expected
 
@@ -183,7 +183,7 @@ def test_cells_of_a_number_drawn_in_the_browser_have_the_law_and_no_other(page, 
         answer = question.of_kind.answer_at(question, level, noise.steps + 1)
     kit = respondent_kit(plan, text="How?")
     counts = page.evaluate(
-        COUNT, [kit.to_dict(), 0, kit.odds[0][0], {question.name: answer}, noise.cells, DRAWS]
+        COUNT, [kit.to_dict(), 0, kit.odds[0], {question.name: answer}, noise.cells, DRAWS]
     )
     _, law = probabilities(noise, level)
     _, other = probabilities(noise_at(numbers_alone(1.1)[which], 0), level)
@@ -242,7 +242,7 @@ def test_one_question_alone_has_the_law_of_its_design(page):
     strata = dps.Strata([900, 2000], names=["a", "b"])
     plan = dps.design(strata, epsilon=0.8, total=300, questions=["x", "y", "z"])
     kit = respondent_kit(plan, text="Which?")
-    counts = page.evaluate(COUNT, [kit.to_dict(), 0, kit.odds[1][0], {"answer": "y"}, 3, DRAWS])
+    counts = page.evaluate(COUNT, [kit.to_dict(), 0, kit.odds[1], {"answer": "y"}, 3, DRAWS])
     q, d = (float(each) for each in plan.mechanism.chances(plan.local_epsilons[1]))
     mean = [DRAWS * q, DRAWS * (q + d), DRAWS * q]
     statistic = sum((count - each) ** 2 / each for count, each in zip(counts, mean, strict=True))

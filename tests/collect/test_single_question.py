@@ -27,7 +27,7 @@ def cell_of(plan, stratum, report):
     """The cell of a report, found by making the reports of all cells."""
     (randomizer,), row = randomizers_of(plan), plan.strata.names.index(stratum)
     kit = dps.respondent_kit(plan, text="How?")
-    cells = range(kit.cells_at(0, kit.odds[row][0]))
+    cells = range(kit.cells_at(0, kit.odds[row]))
     return randomizer.reports_of_cells(row, cells).index(report)
 
 

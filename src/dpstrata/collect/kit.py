@@ -36,8 +36,8 @@ class Kit:
         The JSON document, always the same bytes for the same design and words.
     cells : tuple of tuple of int
         For each form, how many different reports there are: at each of the kit's odds, or at all of them.
-    odds : tuple of tuple of int
-        For each stratum and each part of it, the position of its odds in the kit.
+    odds : tuple of int
+        For each stratum, the position of its odds in the kit.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Kit:
 
     content: bytes = field(repr=False)
     cells: tuple[tuple[int, ...], ...]
-    odds: tuple[tuple[int, ...], ...]
+    odds: tuple[int, ...]
 
     @property
     def title(self) -> str:
@@ -68,7 +68,7 @@ class Kit:
 
     def odds_of(self, key: ReportKey) -> int:
         """Return the position of the odds at which a device draws."""
-        return self.odds[key.stratum][key.part]
+        return self.odds[key.stratum]
 
     def cells_at(self, form: int, odds: int) -> int:
         """Return how many different reports there are of a form, at odds in this position."""
@@ -144,8 +144,8 @@ class _Law(NamedTuple):
     draws: tuple[dict[str, Any] | None, ...]
 
 
-def _laws_of(plan: Design) -> tuple[list[_Law], tuple[tuple[int, ...], ...]]:
-    """Return the different laws, and for each stratum and part the position of its own."""
+def _laws_of(plan: Design) -> tuple[list[_Law], tuple[int, ...]]:
+    """Return the different laws, and for each stratum the position of its own."""
     randomizers = randomizers_of(plan)
     laws = [
         _Law(odds_in(plan, row), tuple(randomizer.specification(row) for randomizer in randomizers))
@@ -154,8 +154,7 @@ def _laws_of(plan: Design) -> tuple[list[_Law], tuple[tuple[int, ...], ...]]:
     written = [json.dumps(law, sort_keys=True) for law in laws]
     different = dict(zip(written, laws, strict=True))
     ranked = sorted(different, key=lambda text: (different[text].odds, text))
-    positions = tuple((ranked.index(text),) for text in written)
-    return [different[text] for text in ranked], positions
+    return [different[text] for text in ranked], tuple(map(ranked.index, written))
 
 
 def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) -> Kit:
