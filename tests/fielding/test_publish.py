@@ -424,8 +424,8 @@ def test_noise_that_is_in_a_table_goes_into_no_other_one(tmp_path):
 
     path = tmp_path / "office.noise"
     for reports, expected in (("a", 5), ("a", 5), ("b", 7)):
-        assert NoiseKept(path, reports).make(entry, lambda: next(draws), made) == {"sum": [expected]}
-    NoiseKept(path, "b").forget(dataclasses.replace(entry, round=1))
+        assert NoiseKept(path).make(entry, reports, lambda: next(draws), made) == {"sum": [expected]}
+    NoiseKept(path).forget(dataclasses.replace(entry, round=1))
     assert not path.exists()
 
 

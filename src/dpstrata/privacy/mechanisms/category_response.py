@@ -62,10 +62,6 @@ class CategoryResponse(ConstantRemainder, Mechanism):
         whole = 1.0 + (self._k - 1) * b
         return b / whole, (1.0 - b) / whole
 
-    def share_changed(self, e: float) -> float:
-        """(k − 1)/(exp(e) + k − 1)."""
-        return float((self._k - 1) * self.chances(np.array(e))[0])
-
     def noise_of_shares(self, shares: FloatArray, e: FloatArray) -> FloatArray:
         """Variance of the noise of one report's estimate of a category's share, where a share has it."""
         q, d = self.chances(e)

@@ -52,10 +52,6 @@ class RandomizedResponse(ConstantRemainder, Mechanism):
         seen = np.where(generator.random(shares.shape) < flip, 1.0 - shares, shares)
         return (seen - flip) / (1.0 - 2.0 * flip)
 
-    def share_changed(self, e: float) -> float:
-        """1/(1 + exp(e))."""
-        return float(np.exp(-e) / (1.0 + np.exp(-e)))
-
     def informative(self, e: float) -> float:
         """tanh(e/2): otherwise a fair coin is sent."""
         return float(np.tanh(0.5 * e))
