@@ -34,7 +34,7 @@ from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import CellNoise, GridNoise
-from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.mechanisms.kernels import Point, Slopes, Step
 from dpstrata.privacy.rows import DENOMINATOR, Source, below, drawn_near
 
 # ν and a where both branches meet, the exact minimiser of V there, and how a changes on either side.
@@ -85,9 +85,7 @@ class Sine(Mechanism):
             value[low] = kernels.polynomial(at.e[low], _LOW)
         return value
 
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def remainder_slopes(self, at: Point, *, whole: bool = False) -> Slopes:
         """Evaluate the same with two derivatives; u' = −u(1 + u) and w' = −w(1 + u)/3."""
         low = at.e < _JOINT
         if low.all():

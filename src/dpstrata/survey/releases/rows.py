@@ -63,12 +63,11 @@ _WHO_GOT = "who got which form"
 def are_rows(inputs: Inputs) -> bool:
     """Whether a person's answers are randomised together, as a row on a form.
 
-    The only question of a survey is noised by any mechanism that fits it instead, unless its form or its
-    spreads are given, or it has categories whose counts are published.
+    The only question of a survey is noised by any mechanism that fits it instead, unless its form is given,
+    or it has categories whose counts are published.
     """
     counted = inputs.release == "sums" and inputs.questions[0].names and inputs.device_epsilon is not None
-    given = inputs.forms != AUTO or inputs.spreads is not None
-    return len(inputs.questions) > 1 or given or bool(counted)
+    return len(inputs.questions) > 1 or inputs.forms != AUTO or bool(counted)
 
 
 def kind_of_rows(name: str) -> type[Release]:
@@ -112,8 +111,8 @@ class _OfRows(Release):
             raise InputError("rows of answers support pure epsilon only; remove delta, zcdp or gdp.")
         if has_targets(inputs.domains):
             raise InputError(
-                f"{option('domains')} with targets cannot be used with several questions; give targets "
-                "to questions.",
+                f"targets of {option('domains')} cannot be used where answers are rows on a form; give "
+                "targets to questions.",
                 argument="domains",
             )
         put(inputs, "mechanism", ROWS)
