@@ -188,7 +188,7 @@ def reply_epsilon(plan: Design, parameters: Parameters) -> Reply:
 
 def reply_misfits(body: bytes, parameters: Parameters) -> Reply:
     """Say which mechanisms do not go with the other options."""
-    request = OptionsRequest.model_validate_json(body)
+    request = OptionsRequest.read(body)
     return reply_json({"misfits": find_misfits(request.options.arguments())})
 
 
