@@ -82,6 +82,8 @@ def _plan(case: Case) -> dps.Design:
         options["questions"] = dps.Questionnaire([dps.Question(**each) for each in questions])
     if "spreads" in options:
         options["spreads"] = dps.Spreads(strata, options["questions"], **options["spreads"])
+        if len(options["questions"]) == 1:
+            options.setdefault("forms", "one")  # what is known of a question asks for no form any more
     with warnings.catch_warnings():
         warnings.simplefilter("error", dps.DpstrataWarning)
         return dps.design(strata, **options)
@@ -98,7 +100,8 @@ def design_of(case: Case) -> Designed:
         for form in plan.forms
     )
     # that of several questions is in units of their ranges
-    unit = plan.inputs.space.range if "questionnaire" in case.options else 1.0
+    alone = "questionnaire" in case.options and not plan.inputs.rows
+    unit = plan.inputs.space.range if alone else 1.0
     return Designed(
         sample_sizes=" ".join(map(str, plan.sample_sizes.tolist())),
         variance=plan.variance / unit**2,

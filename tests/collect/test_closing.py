@@ -196,7 +196,7 @@ def test_a_running_collector_is_closed_through_it(made):
 def test_a_run_that_was_killed_is_taken_up(made, monkeypatch):
     cells = random_cells(made).items()
     collected(made, cells)
-    monkeypatch.setattr("dpstrata.collect.closing.publish_batch", lambda *args, **more: 1 / 0)
+    monkeypatch.setattr("dpstrata.collect.closing.release", lambda *args, **more: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         close(made)
     monkeypatch.undo()

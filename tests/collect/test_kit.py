@@ -61,13 +61,13 @@ def test_published_rows_have_the_odds_of_their_stratum():
     plan = small_plan(release="microdata", device_epsilon=None)
     kit = dps.respondent_kit(plan)
     data = kit.to_dict()
-    for row, (place,) in enumerate(kit.odds):
+    for row, place in enumerate(kit.odds):
         with mp.workdps(60):
             exact = mp.expm1(mp.mpf(plan.local_epsilon(row)))
             odds = mp.mpf(int(data["odds"][place])) / int(data["denominator"])
             assert 0 <= exact - odds < mp.mpf(2) ** -40
     assert len(data["odds"]) == len(set(kit.odds)) == 3
-    assert dps.respondent_kit(small_plan()).odds == ((0,), (0,), (0,))
+    assert dps.respondent_kit(small_plan()).odds == (0, 0, 0)
 
 
 def test_no_stratum_and_no_spread_is_in_it():

@@ -98,7 +98,7 @@ def make_vectors(plans, kits, number):
 
         randomizer = RowRandomizer(plan, form)
         (cell,) = randomizer.randomized(stratum, [randomizer.raw(answers)], source)
-        vectors.append([which, form, kits[which].odds[stratum][0], answers, given[: used + 8].hex()])
+        vectors.append([which, form, kits[which].odds[stratum], answers, given[: used + 8].hex()])
         expected.append([cell, used])
     return vectors, expected
 
@@ -189,7 +189,7 @@ def test_one_question_alone_has_the_law_of_its_design(page):
     strata = dps.Strata([900, 2000], names=["a", "b"])
     plan = dps.design(strata, epsilon=0.8, total=300, questions=["x", "y", "z"])
     kit = respondent_kit(plan, text="Which?")
-    counts = page.evaluate(COUNT, [kit.to_dict(), 0, kit.odds[1][0], {"answer": "y"}, DRAWS])
+    counts = page.evaluate(COUNT, [kit.to_dict(), 0, kit.odds[1], {"answer": "y"}, DRAWS])
     q, d = (float(each) for each in plan.mechanism.chances(plan.local_epsilons[1]))
     mean = [DRAWS * q, DRAWS * (q + d), DRAWS * q]
     statistic = sum((count - each) ** 2 / each for count, each in zip(counts, mean, strict=True))

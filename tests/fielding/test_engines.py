@@ -347,6 +347,29 @@ def test_sums_on_every_engine(estimator, people, tmp_path):
     assert result.whole[0].standard_error == pytest.approx(plan.standard_error, rel=1e-3)
 
 
+def test_tables_and_means_on_every_engine(estimator, tmp_path):
+    strata = dps.Strata([400, 600], names=["north", "south"])
+    options = {"epsilon": 1, "total": 200}
+    smokes = dps.Question("smokes", "yes_no", blank=False)
+    tables = dps.design(strata, questions=smokes, release="sums", device_epsilon=2, forms="one", **options)
+    rows = {"stratum": list(strata.names), "form": [1, 1], "table": ["smokes"] * 2, "entry": ["yes"] * 2}
+    counts = {"count": [30, 41], "answers": tables.sample_sizes}
+    pq.write_table(pa.table(rows | counts), tmp_path / "tables.parquet")
+    found = estimate(tables, tmp_path / "tables.parquet", engine=estimator)
+    here = estimate(tables, tmp_path / "tables.parquet")
+    assert list(found) == list(here)
+    mean = dps.design(strata, release="mean", **options)
+    figures = {
+        "column": ["all", *["stratum"] * 2],
+        "group": ["all", *strata.names],
+        "mean": [0.3, None, None],
+    }
+    pq.write_table(pa.table(figures | {"answers": [200, *mean.sample_sizes]}), tmp_path / "mean.parquet")
+    found = estimate(mean, tmp_path / "mean.parquet", engine=estimator)
+    assert found.whole[0].estimate == 0.3
+    assert list(found) == list(estimate(mean, tmp_path / "mean.parquet"))
+
+
 @pytest.mark.spark
 def test_no_key_id_or_answer_in_plans_logs_or_event_logs(tmp_path, caplog, capfd):
     """Everything Spark writes down of a draw and an estimate, searched for canaries."""

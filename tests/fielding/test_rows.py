@@ -249,7 +249,7 @@ def _blank(rows):
     [
         ("smokes", "perhaps-canary", "column 'smokes', lines .*: must be yes or no"),
         ("home", "castle-canary", "column 'home', lines .*: must be one of rent, own, other"),
-        ("trust", "2.5", "column 'trust', lines .*: must be 1 to 5 in whole steps"),
+        ("trust", "2.5", "column 'trust', lines .*: must be a number from 1 to 5 in whole steps"),
         ("income", "100.5", "column 'income', lines .*: must be a number from 0 to 100"),
         ("ill", "7331", "column 'ill', lines .*: must be yes or no"),
     ],

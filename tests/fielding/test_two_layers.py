@@ -15,6 +15,7 @@ from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.randomizers.noise import noise_at, office_noise_at
 from dpstrata.fielding.results.sums import estimate_from_means
 from extent import mean_limit, variance_limits
+from laws import drawn_variance
 
 EXAMPLES = Path(dps.__file__).parent / "examples"
 REPEATS = int(os.environ.get("DPSTRATA_REPEATS", "120"))  # ten thousand in `make slow`
@@ -119,9 +120,9 @@ def of_mean(plan, name, answers):
     row = plan.strata.names.index(name)
     N, n, R = len(answers), int(plan.sample_sizes[row]), plan.inputs.space.range
     E, device, office = plan.inputs.device_epsilon, noise_at(plan, row), office_noise_at(plan, row)
-    noise = 0.0 if E is None else device.variance(0) / n
+    noise = 0.0 if E is None else drawn_variance(device, 0) / n
     stretch = 1.0 if E is None else device.width * device.origin_and_unit[1]
-    noise += 0.0 if office is None else stretch**2 * office.variance(0) / n**2
+    noise += 0.0 if office is None else stretch**2 * drawn_variance(office, 0) / n**2
     spread = np.var(answers, ddof=1) if N > 1 else 0.0
     return spread * (1 / n - 1 / N) + R**2 * noise
 

@@ -343,7 +343,7 @@ def test_too_many_rows_for_a_form(more):
 def test_kept_together_on_several_forms():
     said = refusal(dps.Strata([400, 600]), questions=three(together="t"), forms=[["a", "b"], ["c"]])
     assert said.startswith(
-        "questions that are kept together must be on one form of forms, got 'a', 'b', 'c' on several"
+        "questions that are kept together must be on one form of forms, got 'a' and 'c' on several"
     )
 
 

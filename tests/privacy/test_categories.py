@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 import dpstrata as dps
+from laws import probabilities
 
 
 def published(answers, n, x, k):
@@ -61,7 +62,7 @@ def test_what_is_really_drawn_never_spends_more(k):
     plan = dps.design(dps.Strata([40]), questions=[f"c{i}" for i in range(k)], epsilon=1, total=7)
     noise = noise_at(plan, 0)
     assert noise.e <= plan.local_epsilon(0)
-    masses = [noise.mass(i)[1] for i in range(k)]
+    masses = [probabilities(noise, i)[1] for i in range(k)]
     worst = max(math.log(one[j] / two[j]) for one in masses for two in masses for j in range(k))
     assert worst <= plan.local_epsilon(0)
     assert worst == pytest.approx(plan.local_epsilon(0), rel=1e-12)

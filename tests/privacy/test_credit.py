@@ -14,6 +14,7 @@ import pytest
 from dpstrata.privacy.amplification import joint_losses, office_budgets
 from dpstrata.privacy.mechanisms import get_mechanism, sine
 from extent import beside, few
+from laws import probabilities
 from problems import answers_of
 
 pytestmark = pytest.mark.slow
@@ -49,7 +50,7 @@ def sine_cells(E):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sine, "_WINDOW", 3)
         cells = sine.SineCells(E)
-        law = np.array([cells.mass(k)[1] for k in range(cells.steps + 1)])
+        law = np.array([probabilities(cells, k)[1] for k in range(cells.steps + 1)])
     read = cells.in_units(np.arange(law.shape[1])).astype(float)
     assert cells.informative == pytest.approx(informative(law), rel=1e-9)
     return law, np.rint((read - read.min()) / (read.max() - read.min()) * WIDTH).astype(int)

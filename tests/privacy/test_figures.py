@@ -16,6 +16,7 @@ from mpmath import mp
 import dpstrata as dps
 from dpstrata.fielding.figure_grid import figure_grids, report_steps
 from dpstrata.fielding.randomizers.noise import noise_at
+from laws import probabilities
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::dpstrata.DpstrataWarning"
@@ -37,7 +38,7 @@ class Survey:
             self.reports = {
                 k: {first + j: mp.mpf(float(p)) for j, p in enumerate(mass)}
                 for k in range(self.K + 1)
-                for first, mass in [device.mass(k)]
+                for first, mass in [probabilities(device, k)]
             }
 
     def sums(self, people, m):

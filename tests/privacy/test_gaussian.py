@@ -10,6 +10,7 @@ from scipy import integrate, stats
 import dpstrata as dps
 from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.kernels import Step, point
+from laws import probabilities
 from problems import answers_of
 
 EPS = np.finfo(float).eps
@@ -132,7 +133,7 @@ def test_constant_noise_keeps_zcdp():
     rho = 0.5
     plan = dps.design(PAPER, zcdp=rho, mechanism="gaussian", total=200)
     noise = plan.mechanism.on_grid(math.nan, plan.mechanism.grid_steps(math.nan))
-    _, mass = noise.mass(0)
+    _, mass = probabilities(noise, 0)
     shifted = np.append(np.zeros(noise.steps), mass)[: len(mass)]
     inside = (mass > 0) & (shifted > 0)
     for alpha in (1.5, 2.0, 5.0, 20.0):

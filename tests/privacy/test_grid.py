@@ -17,6 +17,7 @@ from scipy import stats
 from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.grid import fineness, to_grid
+from laws import drawn_variance, probabilities
 from problems import MECHANISMS, answers_of, is_additive
 
 pytestmark = pytest.mark.slow
@@ -60,7 +61,7 @@ def rounding_of(noise):
 
 def aligned(noise, answers):
     """Probabilities of the outputs for several answers, over the outputs that all of them list."""
-    masses = [noise.mass(k) for k in answers]
+    masses = [probabilities(noise, k) for k in answers]
     start = max(first for first, _ in masses)
     end = min(first + len(mass) for first, mass in masses)
     return [mass[start - first : end - first] for first, mass in masses]
@@ -125,9 +126,9 @@ def test_opendp_amplifies_alike(epsilon, population, n):
 def test_closed_variances_are_those_of_the_probabilities(name, K, e):
     noise = grid_noise(name, e, K)
     for k in {0, noise.steps // 2, noise.steps}:
-        first, mass = noise.mass(k)
+        first, mass = probabilities(noise, k)
         values = noise.shares(first + np.arange(len(mass)))
-        assert noise.variance(k) == pytest.approx(variance_of(mass, values), rel=1e-8)
+        assert drawn_variance(noise, k) == pytest.approx(variance_of(mass, values), rel=1e-8)
 
 
 @pytest.mark.parametrize("name", ANY_NUMBER)
@@ -135,11 +136,13 @@ def test_closed_variances_are_those_of_the_probabilities(name, K, e):
 def test_the_grid_is_fine_enough_at_any_budget(name, e):
     mechanism = get_mechanism(name, answers_of())
     noise = mechanism.on_grid(e, mechanism.grid_steps(e))
-    assert noise.variance(noise.steps) == pytest.approx(float(mechanism.variance(e)), rel=3e-3)
-    assert rounding_of(noise) < 1e-3 * noise.variance(noise.steps)
+    assert drawn_variance(noise, noise.steps) == pytest.approx(float(mechanism.variance(e)), rel=3e-3)
+    assert rounding_of(noise) < 1e-3 * drawn_variance(noise, noise.steps)
     shares = noise.shares(noise.randomize(noise.place(np.full(2000, 0.37))))
     assert np.all(np.isfinite(shares))
-    assert shares.mean() == pytest.approx(0.37, abs=6.5 * math.sqrt(noise.variance(noise.steps) / 2000))
+    assert shares.mean() == pytest.approx(
+        0.37, abs=6.5 * math.sqrt(drawn_variance(noise, noise.steps) / 2000)
+    )
 
 
 @pytest.mark.parametrize("name", PURE)
@@ -152,15 +155,15 @@ def test_grid_variance_and_bias(name, e):
     steps = mechanism.grid_steps(e)
     noise = mechanism.on_grid(e, steps)
     for k in {0, steps // 3, steps}:
-        first, mass = noise.mass(k)
+        first, mass = probabilities(noise, k)
         assert mass.sum() == pytest.approx(1, abs=1e-12)
         truth = np.eye(steps + 1)[k] if name == "category_response" else noise.levels(k)
         assert mass @ noise.shares(first + np.arange(len(mass))) == pytest.approx(truth, abs=1e-9)
     if name == "cells":  # the largest variance is planned with a curve above it, see test_cells.py
         return
-    assert noise.variance(steps) == pytest.approx(float(mechanism.variance(e)), rel=1e-3)
+    assert drawn_variance(noise, steps) == pytest.approx(float(mechanism.variance(e)), rel=1e-3)
     if name in ANY_NUMBER:
-        assert rounding_of(noise) < 1e-3 * noise.variance(steps)
+        assert rounding_of(noise) < 1e-3 * drawn_variance(noise, steps)
 
 
 def gaussian_noise(steps, epsilon=1.0, delta=1e-5, q=0.1):
@@ -197,12 +200,12 @@ def test_gaussian_on_the_grid_keeps_its_delta(q):
     for first, second in ((mixed, zero), (zero, mixed)):
         assert np.maximum(first - math.exp(epsilon) * second, 0).sum() <= delta
     assert np.maximum(mixed - math.exp(epsilon) * zero, 0).sum() >= 0.9 * delta
-    assert noise.variance(0) == pytest.approx(float(mechanism.variance(e)), rel=1e-5)
+    assert drawn_variance(noise, 0) == pytest.approx(float(mechanism.variance(e)), rel=1e-5)
 
 
 def too_far(noise, judge, k, draws):
     """Whether draws from one distribution are rejected by another's probabilities (chi-square)."""
-    first, mass = judge.mass(k)
+    first, mass = probabilities(judge, k)
     counts = np.bincount(
         np.clip(noise.randomize(np.full(draws, k)) - first, 0, len(mass) - 1), minlength=len(mass)
     )
@@ -242,19 +245,15 @@ def test_uniform_numbers_are_uniform():
 
 
 def test_chances_are_exact():
-    from mpmath import mp
-
     for p in (0.0, 0.001, 0.3, 1.0):
-        seen = int(randomness.Chance(lambda p=p: mp.mpf(p)).happens(200_000).sum())
+        seen = int(randomness.Chance(lambda mp, p=p: mp.mpf(p)).happens(200_000).sum())
         assert stats.binomtest(seen, 200_000, p).pvalue > FALSE_ALARM
-    assert randomness.Chance(lambda: mp.mpf(1) / 3)._digits[0] == (1 << 62) // 3
+    assert randomness.Chance(lambda mp: mp.mpf(1) / 3)._digits[0] == (1 << 62) // 3
 
 
 def test_equal_digits_are_decided_by_the_next(monkeypatch):
     """Two of four numbers tie on the first digit; the second digit then decides them."""
-    from mpmath import mp
-
-    chance = randomness.Chance(lambda: mp.mpf(1) / 3)
+    chance = randomness.Chance(lambda mp: mp.mpf(1) / 3)
     first, second = chance._digits[:2]
     drawn = iter([[first, first - 1, first + 1, first], [second - 1, second + 1]])
     monkeypatch.setattr(randomness, "uniform", lambda below, size: np.array(next(drawn)))

@@ -14,6 +14,7 @@ from mpmath import mp
 
 import dpstrata as dps
 from dpstrata.fielding.randomizers.noise import noise_at, office_noise_at
+from laws import probabilities
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::dpstrata.DpstrataWarning"
@@ -85,8 +86,8 @@ class Drawn:
         if mechanism == "staircase":  # its own grid is too fine to be enumerated: the same on this one
             device, office = (type(noise)(noise.e, K) for noise in (device, office))
         assert device.steps == K
-        self.reports = {k: known(*device.mass(k)) for k in range(K + 1)}
-        chances = {0: mp.mpf(1)} if office is None else known(*office.mass(0))
+        self.reports = {k: known(*probabilities(device, k)) for k in range(K + 1)}
+        chances = {0: mp.mpf(1)} if office is None else known(*probabilities(office, 0))
         self.office = lambda j: chances.get(j, mp.mpf(0))
 
 

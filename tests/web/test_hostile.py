@@ -10,13 +10,13 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from dpstrata.web.workers import ClientGoneError, Pool
 from hostile_requests import FOUR, JSON, post, refused, still_well  # noqa: F401 - after every test
 from starlette.testclient import TestClient
 
 from dpstrata.web.app import Held, make_app
 from dpstrata.web.replies import RefusedError
 from dpstrata.web.requests import LIMITS, Limits
+from dpstrata.web.workers import ClientGoneError, Pool
 
 pytestmark = pytest.mark.slow
 

@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from dpstrata.web.workers import work
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpstrata.privacy.mechanisms import MECHANISMS
+from dpstrata.web.workers import work
 from extent import few
 
 NUMBERS = (

@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from dpstrata.web.workers import work
 from playwright.sync_api import expect
 
 import dpstrata as dps
+from dpstrata.web.workers import work
 
 
 def asked(four, language="en", **options):

@@ -34,6 +34,7 @@ import numpy as np
 
 from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray, read_only
+from dpstrata.privacy.rows import Quadratic
 
 _STEPS = 60  # of Newton's method; it needs about five
 _SMALL = 1e-12  # a share of people that is none
@@ -288,13 +289,13 @@ class FormsProblem:
         """Compute a and b of forms with each of some options in addition: by forms, options and ways."""
         cells = self.own.cells[rows].prod(axis=1)[:, None] * self.own.cells[more]
         r = cells[:, :, None] * self.together.cells / self.y
-        return Costs(self.own_costs(rows, more, r), polynomial(self.together.curves, r[..., None]))
+        return Costs(self.own_costs(rows, more, r), Quadratic(*self.together.curves).at(r[..., None]))
 
     def own_costs(self, rows: IntArray, more: IntArray, r: FloatArray) -> FloatArray:
         """Compute a at r, by forms, options in addition and ways."""
         curves = self.own.curves[:, 0]
         sums = curves[:, rows].sum(axis=2)[:, :, None] + curves[:, more][:, None, :]
-        return polynomial(sums[..., None], r)
+        return Quadratic(*sums[..., None]).at(r)
 
     def priced(self, costs: Costs, prices: FloatArray) -> FloatArray:
         """√(a(b + λ)): what forms cost at a price, up to a factor."""
@@ -326,7 +327,7 @@ class FormsProblem:
     @property
     def alone(self) -> FloatArray:
         """Variances of the items for everyone on a form of their own, by ways and items."""
-        return polynomial(self.together.curves, (self.together.cells / self.y)[:, None])
+        return Quadratic(*self.together.curves).at((self.together.cells / self.y)[:, None])
 
     def settled(self, rows: IntArray, prices: FloatArray | None = None) -> tuple[Division, IntArray]:
         """Divide people over forms, and choose how the items for everyone are asked on each."""
@@ -351,9 +352,9 @@ class FormsProblem:
         told = np.zeros((len(rows), len(self.items), len(self.own.present)))
         lines, places = np.nonzero(rows < len(self.own.item))
         options = rows[lines, places]
-        values = polynomial(self.own.curves[:, :, options], r[lines])
+        values = Quadratic(*self.own.curves[:, :, options]).at(r[lines])
         told[lines, self.own.item[options]] = inverse(values, self.own.present[:, options]).T
-        return told, polynomial(self.together.curves[:, ways], r[:, None])
+        return told, Quadratic(*self.together.curves[:, ways]).at(r[:, None])
 
     def rows(self, forms: Forms) -> tuple[IntArray, IntArray]:
         """Return forms as rows of options, and the ways to ask the items for everyone."""
@@ -413,12 +414,6 @@ class FormsProblem:
         }
 
 
-def polynomial(curves: FloatArray, r: FloatArray) -> FloatArray:
-    """Compute A + Br + Cr², with the coefficients along the first axis."""
-    constant, linear, square = curves
-    return np.asarray(constant + r * (linear + r * square))
-
-
 def inverse(values: FloatArray, present: BoolArray) -> FloatArray:
     """Compute 1/φ, and 0 where there is no such part."""
     shape = np.broadcast_shapes(values.shape, present.shape)
@@ -443,9 +438,9 @@ class TargetsProblem(FormsProblem):
     def own_costs(self, rows: IntArray, more: IntArray, r: FloatArray) -> FloatArray:
         """Compute how many people forms need, at r, by forms, options in addition and ways."""
         curves = self.own.curves
-        asked = polynomial(curves[:, :, more][:, :, None, :, None], r[None]).max(axis=0)
+        asked = Quadratic(*curves[:, :, more][:, :, None, :, None]).at(r[None]).max(axis=0)
         for place in range(rows.shape[1]):
-            others = polynomial(curves[:, :, rows[:, place]][..., None, None], r[None]).max(axis=0)
+            others = Quadratic(*curves[:, :, rows[:, place]][..., None, None]).at(r[None]).max(axis=0)
             asked = np.maximum(asked, others)
         return np.asarray(asked)
 

@@ -32,6 +32,7 @@ from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import point, s
 from dpstrata.privacy.mechanisms.noise import Noise, RowNoise, TableNoise
+from dpstrata.privacy.rows import Quadratic
 from dpstrata.survey.forms import FormPlan, Table
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
@@ -63,8 +64,8 @@ class RowsOnForms(FormTerms):
         Of each entry.
     weights : array
         ω of each entry; those of a question add up to 1.
-    constant, linear, square : array
-        Variance of one answer as a polynomial in r; the first holds S².
+    curve : Quadratic
+        Variance of one answer as a polynomial in r; its constant holds S².
     cells : array
         K of each form.
     shares : array
@@ -90,9 +91,7 @@ class RowsOnForms(FormTerms):
     question: IntArray
     form: IntArray
     weights: FloatArray
-    constant: FloatArray
-    linear: FloatArray
-    square: FloatArray
+    curve: Quadratic
     cells: FloatArray
     shares: FloatArray
     factors: FloatArray
@@ -108,7 +107,7 @@ class RowsOnForms(FormTerms):
         object.__setattr__(self, "sds", read_only(np.sqrt(self.spreads @ self.importances)))
         object.__setattr__(self, "noise_power", 1 if self.publishes_rows else 2)
         # of u expected answers a form has x·u, so that the term after j others is larger by x^-j
-        entry = self._entry_weights * self.constant.mean(axis=0)
+        entry = self._entry_weights * self.curve.constant.mean(axis=0)
         x = self.shares[self.form]
         factors = tuple(float((entry / x**j).sum() / entry.sum()) for j in range(len(WHOLE)))
         object.__setattr__(self, "series_factors", factors)
@@ -127,7 +126,6 @@ class RowsOnForms(FormTerms):
         question, form_of = (np.array([entry[part] for entry in entries], dtype=np.int64) for part in (0, 1))
         shares = np.array([form.share for form in forms])
         curves = [spreads.in_row(j, levels) for j, _, levels in entries]
-        k = len(strata)
         tables = [table_noise(questionnaire, forms[t], j, levels) for j, t, levels in entries]
         return cls(
             chosen=forms,
@@ -139,9 +137,7 @@ class RowsOnForms(FormTerms):
             question=question,
             form=form_of,
             weights=shares[form_of] / np.bincount(question, weights=shares[form_of])[question],
-            constant=_columns([curve.constant for curve in curves], k),
-            linear=_columns([curve.linear for curve in curves], k),
-            square=_columns([curve.square for curve in curves], k),
+            curve=Quadratic(*(_columns(parts, len(strata)) for parts in zip(*curves, strict=True))),
             cells=np.array([float(form.cells) for form in forms]),
             shares=shares,
             factors=np.array([factor for factor, _ in tables]),
@@ -193,10 +189,7 @@ class RowsOnForms(FormTerms):
 
     def core(self) -> FloatArray:
         """Return A of each stratum: Σ w·ω²·(S² + noise)/x, of rows without the noise that depends on n."""
-        one = self.constant
-        if not self.publishes_rows:
-            r = self._stretches()
-            one = one + r * (self.linear + r * self.square)
+        one = self.curve.constant if self.publishes_rows else self.curve.at(self._stretches())
         return np.asarray(one @ self._entry_weights)
 
     def noise(self) -> Noise:
@@ -205,8 +198,10 @@ class RowsOnForms(FormTerms):
             K = self.cells[self.form]
             entry = self._entry_weights
             # a known spread lowers the linear part of its stratum; what is the same for all n decides nothing
-            linear = self.linear.max(axis=0)
-            return RowNoise(float((entry * K * linear).sum()), float((entry * K**2 * self.square[0]).sum()))
+            linear = self.curve.linear.max(axis=0)
+            return RowNoise(
+                float((entry * K * linear).sum()), float((entry * K**2 * self.curve.square[0]).sum())
+            )
         r = self._stretches()
         scaled = self.importances[self.question] * (self.weights * (1.0 + r) / self.shares[self.form]) ** 2
         factors, kept = scaled * self.factors, self.factors > 0
@@ -291,7 +286,7 @@ class RowsOnForms(FormTerms):
         r = self._stretches(budgets)
         spread = self.spreads[:, self.question]
         per_answer = weights**2 * inverse[:, self.form]
-        noise = self.constant - spread + r * (self.linear + r * self.square)
+        noise = self.curve._replace(constant=self.curve.constant - spread).at(r)
         sampling, device = self._by_question(per_answer * spread), self._by_question(per_answer * noise)
         if finite_population:
             sampling = sampling - self.spreads / N[:, None]
@@ -353,7 +348,7 @@ class RowsOnForms(FormTerms):
             return FormVariances(squares, np.zeros_like(squares), np.zeros_like(squares))
         w = self.importances[self.question]
         r = self._stretches(budgets)
-        answer = self.constant + r * (self.linear + r * self.square)
+        answer = self.curve.at(r)
         forms = len(self.shares)
         for_everyone = (np.bincount(self.question)[self.question] == forms) & (forms > 1)
         own = np.where(for_everyone, 0.0, w * self.weights**2)
@@ -476,7 +471,7 @@ def _largest_rounding(spreads: Spreads, entries: Sequence[tuple[int, int, int]])
     return found
 
 
-def _columns(values: list[FloatArray], rows: int) -> FloatArray:
+def _columns(values: Sequence[FloatArray], rows: int) -> FloatArray:
     return np.stack([np.broadcast_to(value, rows) for value in values], axis=1)
 
 

@@ -16,13 +16,13 @@ from dpstrata.errors import InputError
 from dpstrata.fielding.collected import Collected
 from dpstrata.fielding.draw import drawn_columns
 from dpstrata.fielding.keys import read_key
-from dpstrata.fielding.publish import publish_batch
 from dpstrata.fielding.randomizers import randomizers_of
 from dpstrata.fielding.releasing import (
     Batch,
     Files,
     Released,
     is_unfinished,
+    release,
     require_releasable,
     with_response,
 )
@@ -103,7 +103,7 @@ def close_survey(
                 "deleted."
             )
         batch = with_response(batch, accept_response=accept_response)
-        return publish_batch(batch, again=again)
+        return release(batch, again=again)
 
 
 def _stop(folder: SurveyFolder, tables: Tables) -> None:

@@ -36,8 +36,8 @@ class Kit:
         The JSON document, always the same bytes for the same design and words.
     cells : tuple of int
         For each form, how many different rows there are.
-    odds : tuple of tuple of int
-        For each stratum and each part of it, the position of its odds in the kit.
+    odds : tuple of int
+        For each stratum, the position of its odds in the kit.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Kit:
 
     content: bytes = field(repr=False)
     cells: tuple[int, ...]
-    odds: tuple[tuple[int, ...], ...]
+    odds: tuple[int, ...]
 
     @property
     def title(self) -> str:
@@ -68,7 +68,7 @@ class Kit:
 
     def odds_of(self, key: ReportKey) -> int:
         """Return the position of the odds with which a device keeps a row."""
-        return self.odds[key.stratum][key.part]
+        return self.odds[key.stratum]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document."""
@@ -112,7 +112,7 @@ def read_kit(path: Path, plan: Design) -> Kit:
         data = json.loads(content)
         right = (data["kit"], data["design"]) == (VERSION, plan.digest)
         odds = [int(each) for each in data["odds"]]
-        kit = replace(kit_from_content(content), odds=_positions(odds, plan))
+        kit = replace(kit_from_content(content), odds=tuple(map(odds.index, _odds_of(plan))))
     except (OSError, ValueError, KeyError, TypeError):
         right = False
     if not right:
@@ -125,13 +125,9 @@ def kit_from_content(content: bytes) -> Kit:
     return Kit(content, tuple(int(form["cells"]) for form in json.loads(content)["forms"]), ())
 
 
-def _odds_of(plan: Design) -> list[list[int]]:
-    """Return P of every stratum and part: rows are kept in P of P + KQ cases."""
-    return [[int(odds_in(plan, row) * DENOMINATOR)] for row in range(len(plan.strata))]
-
-
-def _positions(odds: Sequence[int], plan: Design) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(odds.index(each) for each in parts) for parts in _odds_of(plan))
+def _odds_of(plan: Design) -> list[int]:
+    """Return P of every stratum: rows are kept in P of P + KQ cases."""
+    return [int(odds_in(plan, row) * DENOMINATOR) for row in range(len(plan.strata))]
 
 
 def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) -> Kit:
@@ -188,7 +184,8 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
     levels = [randomizer.levels_in_browser() for randomizer in randomizers]
     questions = _asked(plan, text)
     named = {question.name: question for question in questions}
-    odds = sorted({each for parts in _odds_of(plan) for each in parts})
+    of_strata = _odds_of(plan)
+    odds = sorted(set(of_strata))
     cells = tuple(map(math.prod, levels))
     told = {language: _told(plan, language) for language in languages()}
     data = {
@@ -212,7 +209,7 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
         "consent": told,
     }
     content = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
-    return Kit(content, cells, _positions(odds, plan))
+    return Kit(content, cells, tuple(map(odds.index, of_strata)))
 
 
 def _told(plan: Design, language: str, form: int | None = None) -> str:

@@ -12,6 +12,7 @@ from dpstrata.numerics.arrays import FloatArray
 from dpstrata.words.consent import ENGLISH, Consent, ConsentFigures, consent_text, require_place
 
 if TYPE_CHECKING:
+    from dpstrata.designs.questions import DesignedForm
     from dpstrata.designs.record import Design
     from dpstrata.survey.questionnaires.question import Question
 
@@ -64,7 +65,7 @@ def consent_figures(plan: Design, noised_at: str | None, form: int | None) -> Co
         sent=surest(release.worst_epsilon(float(budgets.max()))) if place == "device" else None,
         released=surest(spent),
         complete=_counts_complete(plan, form),
-        levelled=any(each.of_kind.rounded for each in _asked(plan, form)),
+        levelled=plan.forms[0].cells > 0 and any(each.of_kind.rounded for each in _asked(plan, form)),
         everyone=asks_everyone(plan),
     )
 
@@ -104,12 +105,14 @@ def _counts_complete(plan: Design, form: int | None) -> bool:
     return len(plan.inputs.questions) > 1 and any(not each.blank for each in asked)
 
 
+def _forms(plan: Design, form: int | None) -> tuple[DesignedForm, ...]:
+    """Return a form, or all."""
+    return plan.forms if form is None else (plan.forms[form - 1],)
+
+
 def _asked(plan: Design, form: int | None) -> list[Question]:
-    """Return the questions of a form, or of all, whose answers are sent as a row."""
-    if not plan.inputs.rows:
-        return []
-    forms = plan.forms if form is None else (plan.forms[form - 1],)
-    names = {name for each in forms for name in each.questions}
+    """Return the questions of a form, or of all."""
+    names = {name for each in _forms(plan, form) for name in each.questions}
     return [each for each in plan.inputs.questions if each.name in names]
 
 
@@ -117,9 +120,8 @@ def _changed(
     plan: Design, budgets: FloatArray, form: int | None
 ) -> tuple[tuple[float, float] | None, float | None]:
     """Return the smallest and largest share that is changed, or by how much numbers are moved at least."""
-    if plan.inputs.rows:
-        forms = plan.forms if form is None else (plan.forms[form - 1],)
-        # ρ(K − 1)/K: a row that is replaced by itself is not changed
+    forms = _forms(plan, form)
+    if forms[0].cells:  # ρ(K − 1)/K: a row that is replaced by itself is not changed
         rates = [
             rate * (1.0 - 1.0 / each.cells) for each in forms for rate in (each.least_replaced, each.replaced)
         ]

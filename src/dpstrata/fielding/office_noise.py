@@ -28,16 +28,13 @@ class NoiseKept:
     ----------
     path : path
         The file; it need not exist.
-    added_up : str
-        Digest of what is added up now: a table of anything else is not taken up, nor is its noise.
     drawn_for : str
         What the noise depends on beside the design, if anything: what was drawn for something else is not
         taken up.
     """
 
-    def __init__(self, path: Path, added_up: str, drawn_for: str = "") -> None:
+    def __init__(self, path: Path, drawn_for: str = "") -> None:
         self.path = path
-        self._added_up = added_up
         self._drawn_for = drawn_for
 
     def table(self, entry: Entry) -> dict[str, list[Any]] | None:
@@ -47,24 +44,26 @@ class NoiseKept:
     def make(
         self,
         entry: Entry,
+        added_up: str,
         draw: Callable[[], Mapping[str, int]],
         make: Callable[[Mapping[str, int]], dict[str, list[Any]]],
     ) -> dict[str, list[Any]]:
         """Make the table of a release with its noise, which is drawn now if it never was; keep both.
 
-        Noise that is in a table already goes into no other one: their difference would show what changed.
+        Noise that is in a table already goes into no other one: their difference would show what changed. So
+        a table is taken up only if it was made of the same, as the digest of what is ``added_up`` says.
         """
         remove_unfinished(self.path)
         kept, name = self._read(), self._name(entry)
         known = kept.get(name, {})
         table: dict[str, list[Any]] | None = known.get("table")
-        if table is not None and known.get("added_up") == self._added_up:
+        if table is not None and known.get("added_up") == added_up:
             return table
         if table is not None or not known:
             known = {"noise": dict(draw()), "table": None}
             self._write({**kept, name: known})
         table = make(known["noise"])
-        self._write({**kept, name: {**known, "table": table, "added_up": self._added_up}})
+        self._write({**kept, name: {**known, "table": table, "added_up": added_up}})
         return table
 
     def forget(self, entry: Entry) -> None:

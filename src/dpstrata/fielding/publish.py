@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
-from dpstrata.fielding.releases import fielding_of
 from dpstrata.fielding.releasing import Batch, Files, Released, read_batch, release
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.microdata import Microdata
@@ -89,7 +87,7 @@ def privatize(
         sheet=sheet,
         accept_response=accept_response,
     )
-    return publish_batch(batch, again=again, progress=progress)
+    return release(batch, again=again, progress=progress)
 
 
 def publish(
@@ -164,7 +162,7 @@ def publish(
         sheet=sheet,
         accept_response=accept_response,
     )
-    return publish_batch(batch, again=again, progress=progress)
+    return release(batch, again=again, progress=progress)
 
 
 def _read_batch(
@@ -192,11 +190,3 @@ def _read_batch(
             "by one. Use privatize."
         )
     return read_batch(plan, files, answers, **how_to_read)
-
-
-def publish_batch(batch: Batch, *, again: bool, progress: Callable[[int], None] | None = None) -> Released:
-    """Release answers that can all be released, wherever they come from."""
-    fielding = fielding_of(batch.plan)
-    publication = fielding.publication(batch, progress or (lambda number: None))
-    released = release(batch, publication, again=again)
-    return replace(released, notes=(*released.notes, *fielding.notes(batch, released)))

@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,44 +18,56 @@ from dpstrata.fielding.figure_grid import figure_grids, report_steps
 from dpstrata.fielding.office_noise import NoiseKept
 from dpstrata.fielding.randomizers import randomizers_of
 from dpstrata.fielding.randomizers.noise import scale_of_reports, sum_of_steps
-from dpstrata.fielding.releasing import Batch, Publication, Released
 from dpstrata.fielding.sample import ReportKey
 from dpstrata.numerics.arrays import IntArray
 from dpstrata.words.designs import other_releases_in_words
 from dpstrata.words.released import raw_rows_in_words
+
+if TYPE_CHECKING:
+    from dpstrata.fielding.ledger import Entry
+    from dpstrata.fielding.releasing import Batch
+
+Columns = dict[str, list[Any]]
+_AT_ONCE = 50_000  # answers that are randomised between two reports of progress
 
 
 class Fielding(ABC):
     """How what is published is made of answers."""
 
     @abstractmethod
-    def publication(self, batch: Batch, progress: Callable[[int], None]) -> Publication:
-        """Say how the table that is published is made.
+    def make(self, batch: Batch, entry: Entry, progress: Callable[[int], None]) -> Columns:
+        """Make the table that is published: draw noise that was not drawn for it, and no other.
 
         Parameters
         ----------
         batch : Batch
             Answers that can all be released.
+        entry : Entry
+            What the ledger says of the release.
         progress : function
             Called with the number of answers that were noised or added up since the last call.
         """
 
+    def made_before(self, batch: Batch, entry: Entry) -> Columns | None:
+        """Make the same table again for a release that was cut short, if its noise is known."""
+        return None
+
+    def done(self, batch: Batch, entry: Entry) -> None:  # noqa: B027
+        """Forget the noise of a release whose table is in place."""
+
     @abstractmethod
-    def notes(self, batch: Batch, released: Released) -> list[str]:
+    def notes(self, batch: Batch) -> list[str]:
         """Say what else is to be said of a release, in sentences."""
-
-
-CHUNK = 50_000
 
 
 class MicrodataFielding(Fielding):
     """Randomise every answer that is raw, and publish all reports."""
 
-    def publication(self, batch: Batch, progress: Callable[[int], None]) -> Publication:
+    def make(self, batch: Batch, entry: Entry, progress: Callable[[int], None]) -> Columns:
         """Draw everything anew: no noise is kept."""
-        return Publication(lambda entry: self.published(batch.plan, batch.collected, progress))
+        return self.published(batch.plan, batch.collected, progress)
 
-    def notes(self, batch: Batch, released: Released) -> list[str]:
+    def notes(self, batch: Batch) -> list[str]:
         """Say what other releases would have given."""
         return other_releases_in_words(batch.plan, released=True)
 
@@ -69,8 +81,8 @@ class MicrodataFielding(Fielding):
         reports: dict[str, list[tuple[int, Any]]] = {name: [] for name in sorted(plan.strata.names)}
         for key in report_keys(plan):
             given, sent = collected.of(key), reports[plan.strata.name(key.stratum)]
-            for start in range(0, len(given), CHUNK):
-                some = given[start : start + CHUNK]
+            for start in range(0, len(given), _AT_ONCE):
+                some = given[start : start + _AT_ONCE]
                 made = some if collected.from_devices else randomizers[key.form].randomized(key.stratum, some)
                 sent += [(key.form, report) for report in made]
                 progress(len(some))
@@ -87,25 +99,31 @@ class MicrodataFielding(Fielding):
 class SumsFielding(Fielding):
     """Add answers up, and noise every sum, once."""
 
-    def publication(self, batch: Batch, progress: Callable[[int], None]) -> Publication:
-        """Keep the office's noise from when it is drawn until what it is in has been published."""
-        plan, counts = batch.plan, batch.counts
-        kept = NoiseKept(
-            batch.files.design.with_name("office.noise"), batch.digest, self.drawn_for(plan, counts)
-        )
-        return Publication(
-            lambda entry: kept.make(
-                entry,
-                lambda: self.draw_office_noise(plan, counts),
-                lambda noise: self.published(plan, batch.collected, noise, progress),
-            ),
-            kept.table,
-            kept.forget,
+    def _kept(self, batch: Batch) -> NoiseKept:
+        """Open what keeps the office's noise from when it is drawn until what it is in has been published."""
+        path = batch.files.design.with_name("office.noise")
+        return NoiseKept(path, self.drawn_for(batch.plan, batch.counts))
+
+    def make(self, batch: Batch, entry: Entry, progress: Callable[[int], None]) -> Columns:
+        """Add up, with noise that is drawn once."""
+        return self._kept(batch).make(
+            entry,
+            batch.digest,
+            lambda: self.draw_office_noise(batch.plan, batch.counts),
+            lambda noise: self.published(batch.plan, batch.collected, noise, progress),
         )
 
-    def notes(self, batch: Batch, released: Released) -> list[str]:
+    def made_before(self, batch: Batch, entry: Entry) -> Columns | None:
+        """Return the table that is kept."""
+        return self._kept(batch).table(entry)
+
+    def done(self, batch: Batch, entry: Entry) -> None:
+        """Keep nothing of it."""
+        self._kept(batch).forget(entry)
+
+    def notes(self, batch: Batch) -> list[str]:
         """Say what is left where the office had raw answers that devices could have randomised."""
-        return [raw_rows_in_words(released.response)] if batch.raw else []
+        return [raw_rows_in_words(batch.response)] if batch.raw else []
 
     def drawn_for(self, plan: Design, counts: IntArray) -> str:
         """Name what the office's noise depends on beside the design: nothing."""

@@ -22,6 +22,7 @@ from dpstrata.fielding.keys import commitment, new_key, read_key, read_or_make_k
 from dpstrata.fielding.ledger import Entry, Ledger, Recognition, keyed_digest, locked
 from dpstrata.fielding.losses import Response, check_response, joint_shares
 from dpstrata.fielding.randomizers.noise import require_stated_answers
+from dpstrata.fielding.releases import Fielding, fielding_of
 from dpstrata.fielding.sample import ReportKey
 from dpstrata.files.writing import (
     as_path,
@@ -40,7 +41,6 @@ from dpstrata.words.released import left_out_in_words, release_notes
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
 
-Columns = dict[str, list[Any]]
 _SAME_RELEASE = ("design_digest", "key_commitment", "people")
 
 
@@ -271,27 +271,9 @@ def with_response(batch: Batch, *, accept_response: bool) -> Batch:
     return replace(batch, response=response)
 
 
-class Publication(NamedTuple):
-    """How what is published is made.
-
-    Attributes
-    ----------
-    make : function
-        Makes the table, given the ledger's entry: draws noise that was not drawn for it, and no other.
-    made_before : function
-        Makes the same table again for an entry that was cut short, if its noise is known; otherwise nothing.
-    done : function
-        Called with the entry once its table is in place.
-    """
-
-    make: Callable[[Entry], Columns]
-    made_before: Callable[[Entry], Columns | None] = lambda entry: None
-    done: Callable[[Entry], None] = lambda entry: None
-
-
-def release(batch: Batch, publication: Publication, *, again: bool) -> Released:
+def release(batch: Batch, *, again: bool, progress: Callable[[int], None] | None = None) -> Released:
     """Write what is published, once, with what it spends on the ledger before."""
-    files, plan, entry = batch.files, batch.plan, batch.entry
+    files, plan, entry, fielding = batch.files, batch.plan, batch.entry, fielding_of(batch.plan)
     with locked(files.ledger):
         ledger = _open_ledger(files)
         _tidy_up(ledger, entry, files)
@@ -304,29 +286,31 @@ def release(batch: Batch, publication: Publication, *, again: bool) -> Released:
             recognition=commitment(key),
             reports=keyed_digest(key, batch.reports_digest) if batch.collected.from_devices else None,
         )
-        _put_back(ledger, entry, files.out, publication)
+        _put_back(ledger, entry, batch, fielding)
         place = ledger.in_place(entry, who) if files.out.exists() else None
         taken_up = place is not None
         if place is None:
             _require_new(files.out)
             shares = _joint(batch, ledger, entry, key)
             place = ledger.begin(entry, plan, again=again, shares=shares)
-            content = table_content(publication.make(ledger.entries[place]), files.out)
+            content = table_content(
+                fielding.make(batch, ledger.entries[place], progress or (lambda number: None)), files.out
+            )
             require_room(files.out, len(content))  # from here on it is spent, whatever becomes of the file
             ledger.expect(place, hashlib.sha256(content).hexdigest())
             write_atomically(files.out, content)
-        publication.done(ledger.entries[place])  # not yet finished: a run that is killed here is taken up
+        fielding.done(batch, ledger.entries[place])  # not yet finished: a run that is killed here is taken up
         batch.forget()
         ledger.finish(place)
         before, untold = ledger.known_before(who, but=place)
-    notes = release_notes(batch.response, batch.blank, taken_up=taken_up)
+    response_notes = release_notes(batch.response, batch.blank, taken_up=taken_up)
     return Released(
         answers=len(batch.people),
         invited=plan.total,
         known_before=before,
         spent=ledger.spent(),
         response=batch.response,
-        notes=notes,
+        notes=(*response_notes, *fielding.notes(batch)),
         untold_releases=untold,
         blank=batch.blank,
         from_devices=batch.collected.from_devices,
@@ -388,16 +372,17 @@ def _joint(batch: Batch, ledger: Ledger, entry: Entry, key: bytes) -> Any:
     )
 
 
-def _put_back(ledger: Ledger, entry: Entry, out: Path, publication: Publication) -> None:
+def _put_back(ledger: Ledger, entry: Entry, batch: Batch, fielding: Fielding) -> None:
     """Write the file of a release that was cut short again, if its noise is known and nothing has changed.
 
     It is the same table. Its bytes may differ, since an Excel file holds the time.
     """
+    out = batch.files.out
     if out.exists():
         return
     for place, known in enumerate(ledger.entries):
         same = all(getattr(known, name) == getattr(entry, name) for name in _SAME_RELEASE)
-        columns = publication.made_before(known) if same and known.counts else None
+        columns = fielding.made_before(batch, known) if same and known.counts else None
         if columns is not None and known.status == "pending":
             content = table_content(columns, out)
             ledger.expect(place, hashlib.sha256(content).hexdigest(), output=entry.output)

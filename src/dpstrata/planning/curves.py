@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpstrata.allocation.comparison import OWN, Comparison, compare_designs
+from dpstrata.allocation.posing import pose
 from dpstrata.designs.record import Design
 from dpstrata.errors import InfeasibleError, InputError, option
 from dpstrata.planning.goal_search import design_for
@@ -117,8 +118,8 @@ def _rows(plan: Design, asked: Iterable[dict[str, Any]], varied: Sequence[str]) 
     for goal in asked:
         inputs = _ask(plan.inputs, **goal)
         same = inputs.promise == plan.inputs.promise
-        posed = replace(plan.problem, total=goal["total"]) if same else None
         try:
+            posed = pose(inputs, plan.strata, like=plan.problem if same else None)
             found = plan if inputs is plan.inputs else design_for(plan.strata, inputs, posed)
         except InfeasibleError:
             continue

@@ -27,7 +27,6 @@ from dpstrata.planning.goal_search import require_costs
 from dpstrata.survey.costs import fits_budget, total_cost
 from dpstrata.survey.goals import GOAL_OPTIONS, has_targets
 from dpstrata.survey.options import OPTIONS
-from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.strata import Strata
 from dpstrata.words.tables import TextTable, shown_as_html, shown_as_text
 from dpstrata.words.what_if import evaluation_sentences, evaluation_tables
@@ -216,7 +215,12 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
             f"evaluate takes no targets for {option('domains')}; give only the names of the columns.",
             value=options["domains"],
         )
-    _refuse_targets_of_questions(OPTIONS["questions"].taken(options.get("questions")))
+    if OPTIONS["questions"].taken(options.get("questions")).has_targets:
+        raise InputError(
+            f"evaluate takes no targets of questions; remove target_se and target_margin from "
+            f"{option('questions')}.",
+            argument="questions",
+        )
     strata, inputs = read_survey(strata, {**options, "total": int(sizes.sum())})
     inputs = with_chosen_forms(strata, inputs)
     if budget is not None:
@@ -230,15 +234,6 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
     best = design_as_asked(strata, inputs, warn=False)
     parts = variance_parts(best.problem, sizes, finite_population=best.inputs.finite_population)
     return Evaluation(sizes, parts, _proof(best, sizes), best, budget)
-
-
-def _refuse_targets_of_questions(questions: Questionnaire) -> None:
-    if questions.has_targets:
-        raise InputError(
-            f"evaluate takes no targets of questions; remove target_se and target_margin from "
-            f"{option('questions')}.",
-            argument="questions",
-        )
 
 
 def _proof(best: Design, sizes: IntArray) -> Certificate | Bound:

@@ -12,7 +12,6 @@ from fractions import Fraction
 import numpy as np
 
 from dpstrata.allocation.domains import Partition, find_partitions
-from dpstrata.allocation.posing import pose
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.allocation.proof.certificate import Certificate
@@ -38,12 +37,8 @@ from dpstrata.words.numbers import counted, figure, money, three_digits_up, told
 _NEWTON_STEPS = 3
 
 
-def design_for(strata: Strata, inputs: Inputs, problem: Problem | None = None) -> Design:
-    """Reach the goal of ``inputs`` with ``strata``.
-
-    ``problem`` is what the inputs pose but for its total, where that is known already.
-    """
-    problem = problem or pose(inputs, strata)
+def design_for(strata: Strata, inputs: Inputs, problem: Problem) -> Design:
+    """Reach the goal of ``inputs`` with ``strata``; ``problem`` is what they pose, but for its total."""
     if inputs.domains is not None:
         find_partitions(strata, inputs)  # says what is wrong with them before any work
     if isinstance(inputs.goal, QuestionTargets):

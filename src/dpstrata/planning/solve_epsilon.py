@@ -8,7 +8,7 @@ The next smaller one is designed as well, and shown to miss: that is the proof.
 from __future__ import annotations
 
 import math
-import operator
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -19,7 +19,7 @@ from dpstrata.errors import InfeasibleError, InputError, Sentence, option
 from dpstrata.planning.design import design_as_asked, read_survey
 from dpstrata.survey.goals import TARGETS, has_targets
 from dpstrata.survey.inputs import Inputs
-from dpstrata.survey.options import OPTIONS
+from dpstrata.survey.options import OPTIONS, as_number
 from dpstrata.survey.strata import Strata
 from dpstrata.words.numbers import counted, figure
 from dpstrata.words.tables import shown_as_html, shown_as_text
@@ -192,14 +192,8 @@ def solve_epsilon(
 
 def _first_place(steps: int, search: _Search) -> int:
     """Bisect for the first number of the grid that reaches the precision; the last one does."""
-    low, high = -1, round(math.log10(LARGEST / SMALLEST)) * steps
-    while high - low > 1:
-        middle = (low + high) // 2
-        if search.at(_number(middle, steps)) is None:
-            low = middle
-        else:
-            high = middle
-    return high
+    last = round(math.log10(LARGEST / SMALLEST)) * steps
+    return bisect_left(range(last), True, key=lambda place: search.at(_number(place, steps)) is not None)
 
 
 def _number(place: int, steps: int) -> float:
@@ -276,11 +270,8 @@ class _Search:
 
 def _steps(digits: object) -> int:
     """Return how many numbers of so many digits a decade has."""
-    try:
-        number = operator.index(digits)  # type: ignore[arg-type]
-    except TypeError:
-        number = 0
-    if isinstance(digits, bool) or not 1 <= number <= _MOST_DIGITS:
+    number = as_number("digits", digits, whole=True)
+    if not 1 <= number <= _MOST_DIGITS:
         raise InputError.must("digits", f"be a whole number from 1 to {_MOST_DIGITS}", digits)
     return 9 * int(10 ** (number - 1))
 
@@ -291,9 +282,11 @@ def _checked(solve_for: object, options: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError.must("solve_for", f"be one of {', '.join(SOLVED)}", solve_for)
     name = str(solve_for)
     if options.get(name) is not None:
-        other = f"; to find the other budget, pass {option('solve_for', _other(name))}"
+        other = next(each for each in SOLVED if each != name)
         raise InputError(
-            f"{option(name)} is the budget to be found, so it cannot be given{other}.", argument=name
+            f"{option(name)} is the budget to be found, so it cannot be given; to find the other budget, "
+            f"pass {option('solve_for', other)}.",
+            argument=name,
         )
     if options.get("total") is not None:
         raise InputError(
@@ -306,10 +299,6 @@ def _checked(solve_for: object, options: Mapping[str, Any]) -> dict[str, Any]:
     if all(each is None for each in targets):
         raise _no_precision()
     return {**options, name: LARGEST}
-
-
-def _other(name: str) -> str:
-    return next(each for each in SOLVED if each != name)
 
 
 def _no_precision() -> InputError:

@@ -182,7 +182,6 @@ def require_complete(forms: Sequence[FormPlan], questions: Sequence[Question], *
     if not abs(math.fsum(form.share for form in forms) - 1.0) <= _TOLERANCE:
         total = math.fsum(form.share for form in forms)
         raise InputError(f"the shares of people of all {option('forms')} must add up to 1, got {total:.9g}.")
-    _require_together(forms, questions)
 
 
 def _require_levels(form: FormPlan, questions: Mapping[str, Question], where: str) -> None:
@@ -219,11 +218,11 @@ def _require_tables(form: FormPlan, questions: Mapping[str, Question], where: st
                 )
 
 
-def _require_together(forms: Sequence[FormPlan], questions: Sequence[Question]) -> None:
+def require_together(forms: Sequence[Sequence[str]], questions: Sequence[Question]) -> None:
     """Require that questions which are kept together are on one form."""
     on: dict[str, int] = {}
     for number, form in enumerate(forms):
-        for name in form.questions:
+        for name in form:
             on.setdefault(name, number)
     first: dict[str, Question] = {}
     for question in questions:

@@ -481,12 +481,6 @@ def check_goal(inputs: Inputs) -> None:
         If none or several are asked for, or other options do not go with it.
     """
     asked = [name for name in GOAL_OPTIONS if getattr(inputs, name) is not None]
-    if inputs.rows and has_targets(inputs.domains):
-        raise InputError(
-            f"{option('domains')} with targets cannot be used with several questions; give targets "
-            "to questions.",
-            argument="domains",
-        )
     if inputs.asks_by_question:
         if asked:
             raise InputError(

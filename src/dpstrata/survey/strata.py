@@ -226,41 +226,31 @@ class Strata:
         >>> strata.response_rates.tolist(), strata.sds.round(4).tolist(), strata.sd_source(0)
         ([0.6, 0.6], [0.2713, 0.2713], 'prior')
         """
-        if response_rate is None and proportion is None and classes is None and expected_means is None:
-            return self
-        rates, sds, sources, shares = self.response_rates, self.sds, self.sd_sources, self.sds_are_shares
-        proportions, wanted = self.proportions, OPTIONS["classes"].taken(classes)
-        extra = with_reported(self.names, self.extra, wanted) if wanted else self.extra
+        changes: dict[str, Any] = {}
+        if wanted := OPTIONS["classes"].taken(classes):
+            changes["extra"] = with_reported(self.names, self.extra, wanted)
         if expected_means is not None:
-            extra = {**extra, EXPECTED: expected_means.tolist()}
+            changes["extra"] = {**changes.get("extra", self.extra), EXPECTED: expected_means.tolist()}
         if response_rate is not None:
             rate = OPTIONS["response_rate"].taken(response_rate)
-            if rates is not None:
+            if self.response_rates is not None:
                 raise InputError(
                     "the strata already have response rates; remove that column, or leave "
                     f"{option('response_rate')} out.",
                     value=response_rate,
                 )
-            rates = np.full(len(self), rate)
+            changes["response_rates"] = np.full(len(self), rate)
         if proportion is not None:
-            share = OPTIONS["proportion"].taken(proportion)
-            if sds is not None:
+            shares = np.full(len(self), OPTIONS["proportion"].taken(proportion))
+            if self.sds is not None:
                 raise InputError(
                     "the strata already have standard deviations; remove them, or leave "
                     f"{option('proportion')} out.",
                     value=proportion,
                 )
-            proportions = np.full(len(self), share)
-            sds = spread_of_proportions(proportions, self.sizes.astype(float))
-            sources, shares = "prior", True
-        return self.replaced(
-            sds=sds,
-            response_rates=rates,
-            sd_sources=sources,
-            sds_are_shares=shares,
-            proportions=proportions,
-            extra=extra,
-        )
+            sds = spread_of_proportions(shares, self.sizes.astype(float))
+            changes |= {"sds": sds, "sd_sources": "prior", "sds_are_shares": True, "proportions": shares}
+        return self.replaced(**changes) if changes else self
 
     def replaced(self, **changes: Any) -> Strata:
         """Return the same strata but for some arguments of ``Strata``."""

@@ -181,7 +181,7 @@ def test_people_whom_doubles_cannot_tell_apart_are_counted_not_listed(options):
 
 def test_millions_of_nearly_equal_gains_against_the_plain_order():
     """Exact selection by bisection equals listing and ranking everyone."""
-    from dpstrata.allocation.solvers.exact import Crowd
+    from dpstrata.allocation.solvers.exact import MarginalCandidates
 
     rng = np.random.default_rng(8)
     for _ in range(20):
@@ -192,7 +192,7 @@ def test_millions_of_nearly_equal_gains_against_the_plain_order():
             total=20 * k,
             epsilon=float(10 ** rng.uniform(-3, 1)),
         )
-        crowd = Crowd(problem, problem.terms, np.arange(k), problem.lower)
+        crowd = MarginalCandidates(problem, problem.terms, np.arange(k), problem.lower)
         needed = int(rng.integers(k, problem.upper.sum()))
         chosen = crowd._choose_exactly(problem.lower, problem.upper, needed - k)
         same = make_problem(

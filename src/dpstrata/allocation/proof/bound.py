@@ -371,11 +371,11 @@ class _Least:
         forms, cells = self.forms, self.forms.cells[self.forms.form]
         if forms.odds is not None:
             r = cells / forms.odds
-            fixed = forms.constant + r * (forms.linear + r * forms.square)
+            fixed = forms.curve.at(r)
             return fixed, np.zeros_like(fixed), np.zeros_like(fixed)
         odds = self.problem.terms.promise.odds_minus_one * self.rates * self.problem.terms.sizes
         r = cells / odds[:, None]  # of one person
-        return forms.constant, r * forms.linear, r**2 * forms.square
+        return forms.curve.constant, r * forms.curve.linear, r**2 * forms.curve.square
 
     def _dealt(self, entries: FloatArray, *, root: int) -> FloatArray:
         """Add up entries by form as the best dealing does; those of several forms as if all were the best.

@@ -34,9 +34,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpstrata.allocation.forms import Forms, FormsProblem, TargetsProblem, inverse, polynomial
+from dpstrata.allocation.forms import Forms, FormsProblem, TargetsProblem, inverse
 from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
+from dpstrata.privacy.rows import Quadratic
 
 # Rounding of sums and products of some hundred terms, relative to their sizes, with a margin of a thousand.
 _ROUNDING = 1e-11
@@ -228,7 +229,7 @@ class Pricing:
         room[-len(together) :] = widest
         r = np.concatenate([product * together[way], ends]) / self.problem.y
         way = np.concatenate([way, beyond])
-        known = polynomial(self.own.curves[:, :, None, :-1], r[None, :, None])
+        known = Quadratic(*self.own.curves[:, :, None, :-1]).at(r[None, :, None])
         fits = np.ones((len(r), self.count), dtype=bool)
         fits[: len(product)] = product[:, None] % self.cells == 0
         self.limit = limit
@@ -237,7 +238,7 @@ class Pricing:
             way,
             np.concatenate([np.log(product), np.maximum(room, 0.0)]),
             inverse(known, self.present[:, None, :] & fits),
-            polynomial(self.problem.together.curves[:, way], r[:, None]),
+            Quadratic(*self.problem.together.curves[:, way]).at(r[:, None]),
         )
         self.cell_price: FloatArray | None = None
 

@@ -55,7 +55,7 @@ def _settle(
         )
         if not rows.size:
             return n
-        crowd = Crowd(problem, terms, rows, n[rows])
+        crowd = MarginalCandidates(problem, terms, rows, n[rows])
         needed = missing + int(n[rows].sum())
         surely, possibly = crowd.surely(high), crowd.possibly(low)
         if int(surely.sum()) <= needed <= int(possibly.sum()):
@@ -96,7 +96,7 @@ def _kth_largest(values: FloatArray, k: int) -> float:
     return float(np.partition(values, at)[at])
 
 
-class Crowd:
+class MarginalCandidates:
     """The people of some strata, of whom a given number belongs to the optimum."""
 
     def __init__(self, problem: Problem, terms: Terms, rows: IntArray, start: IntArray) -> None:

@@ -9,7 +9,12 @@ import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.fielding.covariances import Together
-from dpstrata.fielding.intervals.of_design import PartLimits, limits_over_waves
+from dpstrata.fielding.intervals.of_design import (
+    PartLimits,
+    limits_of_means,
+    limits_of_shares,
+    limits_over_waves,
+)
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 from dpstrata.survey.questionnaires.question import Question
 from dpstrata.words.results import FEW, FLOORED, ONLY_ONE
@@ -62,6 +67,27 @@ class StratumParts(NamedTuple):
     def noise(self) -> FloatArray:
         """Variance of the mean that comes from noise of either kind."""
         return np.asarray(self.device + self.office)
+
+    def limits(self, plan: Design, slope: FloatArray | float) -> PartLimits:
+        """Find intervals: of numbers, or of the share of one of two answers.
+
+        Parameters
+        ----------
+        plan : Design
+            The design.
+        slope : array or float
+            By how much more often one of two answers is reported where it is true; 1 where none is flipped.
+        """
+        if plan.inputs.space.values != 2:
+            return limits_of_means(plan, self.means, self.counts, spreads=self.sampling, noise=self.noise)
+        return limits_of_shares(
+            plan,
+            plan.inputs.space.shares(self.means),
+            self.counts,
+            floor=0.5 * (1.0 - slope),
+            slope=slope,
+            noise=np.where(slope < 1.0, self.office, self.noise) / plan.inputs.space.range**2,
+        )
 
 
 class Figure(NamedTuple):

@@ -54,16 +54,21 @@ class TableCounts(NamedTuple):
     sums: FloatArray | None
     noise: FloatArray
 
-    def about(self, question: str) -> TableCounts:
+    def about(self, *questions: str) -> TableCounts:
         """Add up over the other questions of a table of combinations."""
-        if len(self.questions) == 1 or self.counts is None:
+        if self.counts is None or set(questions) >= set(self.questions):
             return self
-        at = self.questions.index(question)
-        shape = (len(self.counts), *self.levels)
-        others = tuple(axis + 1 for axis in range(len(self.levels)) if axis != at)
-        added = self.counts.reshape(shape).sum(axis=others)
-        number = math.prod(self.levels) // self.levels[at]
-        return TableCounts((question,), (self.levels[at],), added, None, self.noise * number)
+        kept = [i for i, name in enumerate(self.questions) if name in questions]
+        others = tuple(axis + 1 for axis in range(len(self.levels)) if axis not in kept)
+        levels = tuple(self.levels[i] for i in kept)
+        counts = self.counts.reshape(len(self.counts), *self.levels).sum(axis=others)
+        return TableCounts(
+            tuple(self.questions[i] for i in kept),
+            levels,
+            counts.reshape(len(counts), -1),
+            None,
+            self.noise * (math.prod(self.levels) // math.prod(levels)),
+        )
 
 
 class FormCounts(NamedTuple):

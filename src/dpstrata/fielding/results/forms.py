@@ -39,7 +39,7 @@ from dpstrata.words.numbers import read_number
 from dpstrata.words.results import FEW
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
 
 class RowsReader(Reader):
@@ -54,10 +54,6 @@ class RowsReader(Reader):
         """Count the rows, and estimate from the counts."""
         strata, forms, cells = columns
         return estimate_questions(self.plan, count_rows(self.plan, strata, forms, cells))
-
-    def estimate_on_spark(self, data: DataFrame, stratum: str) -> Results:
-        """Refuse: tables of counts are small."""
-        raise InputError("questionnaires are estimated from files, not on Spark.")
 
 
 class TablesReader(RowsReader):
@@ -130,7 +126,7 @@ def _cross_tables(plan: Design, forms: Sequence[FormCounts]) -> Iterator[Questio
         questions = [plan.inputs.questions[place] for place in places]
         names = [question.name for question in questions]
         on = [
-            (t, form.answers, _only(table, names))
+            (t, form.answers, table.about(*names))
             for t, form in enumerate(forms)
             for table in form.tables
             if set(names) <= set(table.questions) and table.counts is not None
@@ -173,15 +169,3 @@ def _reported(by_level: Sequence[Sequence[OnForm]]) -> list[Reported]:
 def _few(answers: Sequence[IntArray]) -> dict[str, BoolArray]:
     """Say in which strata a form has few answers."""
     return {FEW: np.min(answers, axis=0) < FEWEST}
-
-
-def _only(table: TableCounts, names: Sequence[str]) -> TableCounts:
-    """Add a table of combinations up over all questions but these."""
-    assert table.counts is not None
-    kept = [i for i, name in enumerate(table.questions) if name in names]
-    others = tuple(axis + 1 for axis in range(len(table.levels)) if axis not in kept)
-    counts = table.counts.reshape(len(table.counts), *table.levels).sum(axis=others)
-    levels = tuple(table.levels[i] for i in kept)
-    number = int(np.prod(table.levels)) // int(np.prod(levels))
-    questions = tuple(table.questions[i] for i in kept)
-    return TableCounts(questions, levels, counts.reshape(len(counts), -1), None, table.noise * number)

@@ -45,7 +45,7 @@ from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
 
 class MeanReader(Reader):
@@ -64,11 +64,6 @@ class MeanReader(Reader):
         """Find them from the noised mean of each."""
         means = surveys.means @ (self.plan.strata.sizes / self.plan.strata.population) + surveys.noise
         return limits_of_means_in_surveys(self.plan, surveys.counts, means, np.asarray(surveys.variances))
-
-    def estimate_on_spark(self, data: DataFrame, stratum: str) -> Results:
-        """Bring the figures here, and estimate from them."""
-        rows = data.select(COLUMN, GROUP, MEAN, COUNT).collect()
-        return estimate_from_figures(self.plan, *([row[i] for row in rows] for i in range(4)))
 
 
 def estimate_from_figures(

@@ -24,9 +24,8 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.fielding.answer_files import places, read_noised, read_noised_names
 from dpstrata.fielding.covariances import Reported, Together
+from dpstrata.fielding.frames.spark import finite, quoted, spark_errors, text_of_column
 from dpstrata.fielding.intervals.of_design import (
-    PartLimits,
-    limits_of_means,
     limits_of_shares,
     limits_over_surveys,
 )
@@ -36,6 +35,8 @@ from dpstrata.fielding.results.figures import Figure, QuestionFigures, StratumPa
 from dpstrata.fielding.results.form_figures import FormCounts, TableCounts
 from dpstrata.fielding.results.reader import Reader, Surveys
 from dpstrata.fielding.results.results import Results
+from dpstrata.files.cells import unmarked
+from dpstrata.files.headers import require_columns
 from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray, read_only
 from dpstrata.privacy.mechanisms.category_response import CategoryResponse
@@ -60,13 +61,12 @@ class MicrodataReader(Reader):
 
     def limits_in_surveys(self, surveys: Surveys) -> Limits:
         """Take the noise off the spread of noised answers in each."""
-        each = [Moments(*moments) for moments in zip(*surveys[:3], strict=True)]
-        return limits_over_surveys(self.plan, [_limits_from(self.plan, moments) for moments in each])
+        slope = _slope_of(self.plan)
+        each = [_parts_of(self.plan, Moments(*moments)) for moments in zip(*surveys[:3], strict=True)]
+        return limits_over_surveys(self.plan, [parts.limits(self.plan, slope) for parts in each])
 
     def estimate_on_spark(self, data: DataFrame, stratum: str) -> Results:
         """Let Spark add noised answers up, and estimate from that."""
-        from dpstrata.fielding.noised_on_spark import sum_numbers
-
         rows = sum_numbers(data, stratum, self.plan.inputs.question.name)
         order = places(self.plan, [row[0] for row in rows])
         counts, means, squares = (np.zeros(len(self.plan.strata)) for _ in range(3))
@@ -122,6 +122,17 @@ class Moments(NamedTuple):
     squares: FloatArray
     """Sum of squared distances from the mean."""
 
+    def without(self, noise: FloatArray, stated: FloatArray) -> StratumParts:
+        """Take noise of this variance off the spread; a single answer has the one that is stated."""
+        counts = np.maximum(self.counts, 1)
+        observed = self.squares / np.maximum(self.counts - 1, 1)
+        spreads = np.where(self.counts > 1, np.maximum(observed - noise, 0.0), stated)
+        return StratumParts(self.means, self.counts, spreads, noise / counts, np.zeros(len(counts)))
+
+    def are_floored(self, noise: FloatArray) -> BoolArray:
+        """Whether the noised answers of each stratum vary less than the noise alone would."""
+        return np.asarray((self.counts > 1) & (self.squares < noise * (self.counts - 1)))
+
 
 def estimate_from_moments(plan: Design, moments: Moments) -> Results:
     """Estimate from counts, means and squares of noised answers, in the order of the design's strata.
@@ -143,83 +154,21 @@ def estimate_from_moments(plan: Design, moments: Moments) -> Results:
     require_counts(plan, moments.counts)
     if not (np.all(np.isfinite(moments.means)) and np.all(np.isfinite(moments.squares))):
         raise InputError("noised answers must be numbers that can be added up, got larger ones.")
-    noise = _noise_variances(plan, moments)
-    question = plan.inputs.question
-    figure = figure_from(plan, moments, noise, plan.sds**2, _limits_from(plan, moments), *levels_of(question))
-    doubts = doubts_about(moments.counts, is_floored(moments, noise))
+    question, parts = plan.inputs.question, _parts_of(plan, moments)
+    figure = Figure.of(plan, parts, parts.limits(plan, _slope_of(plan)), *levels_of(question))
+    doubts = doubts_about(moments.counts, moments.are_floored(_noise_variances(plan, moments)))
     return combine(plan, [QuestionFigures(question.name, [figure], doubts)], answered=moments.counts)
 
 
-def _limits_from(plan: Design, moments: Moments) -> PartLimits:
-    """Find intervals: of numbers, or of the share of one of two answers."""
-    noise = _noise_variances(plan, moments)
-    if plan.inputs.space.values == 2:
-        return _limits_of_two(plan, moments, noise)
-    return limits_of_means(
-        plan,
-        moments.means,
-        moments.counts,
-        spreads=_spreads(moments, noise, plan.sds**2),
-        noise=noise / np.maximum(moments.counts, 1),
-    )
+def _parts_of(plan: Design, moments: Moments) -> StratumParts:
+    return moments.without(_noise_variances(plan, moments), plan.sds**2)
 
 
-def _spreads(moments: Moments, noise: FloatArray, stated: FloatArray) -> FloatArray:
-    """Take the noise off the variance of noised answers; a single answer has the one that is stated."""
-    observed = moments.squares / np.maximum(moments.counts - 1, 1)
-    return np.where(moments.counts > 1, np.maximum(observed - noise, 0.0), stated)
-
-
-def _limits_of_two(plan: Design, moments: Moments, noise: FloatArray) -> PartLimits:
-    """Find intervals for the share of one of two answers, which are kept or flipped, or noised."""
-    shares, slope = plan.inputs.space.shares(moments.means), np.ones(len(noise))
-    if not plan.mechanism.additive:
-        slope = 1.0 / np.array([plan.mechanism.debiasing(e) for e in plan.local_epsilons.tolist()])
-    added = noise / plan.inputs.space.range**2 / np.maximum(moments.counts, 1)
-    return limits_of_shares(
-        plan,
-        shares,
-        moments.counts,
-        floor=0.5 * (1.0 - slope),
-        slope=slope,
-        noise=np.where(slope < 1.0, 0.0, added),
-    )
-
-
-def figure_from(
-    plan: Design,
-    moments: Moments,
-    noise: FloatArray,
-    stated: FloatArray,
-    limits: PartLimits,
-    level: str = "",
-) -> Figure:
-    """Take the noise off the spread of noised answers.
-
-    Parameters
-    ----------
-    plan : Design
-        The design.
-    moments : Moments
-        Of the noised answers.
-    noise : array
-        Variance of the noise of one answer, in each stratum.
-    stated : array
-        Variance of the answers that is used where there is only one.
-    limits : PartLimits
-        Finds intervals.
-    level : str
-        What it is the share of, if it is one.
-    """
-    spreads, of_mean = _spreads(moments, noise, stated), noise / np.maximum(moments.counts, 1)
-    parts = StratumParts(moments.means, moments.counts, spreads, of_mean, np.zeros(len(of_mean)))
-    return Figure.of(plan, parts, limits, level)
-
-
-def is_floored(moments: Moments, noise: FloatArray) -> BoolArray:
-    """Whether the noised answers of each stratum vary less than the noise alone would."""
-    counts = moments.counts
-    return np.asarray((counts > 1) & (moments.squares < noise * (counts - 1)))
+def _slope_of(plan: Design) -> FloatArray | float:
+    """Return by how much more often an answer that is kept or flipped is reported where it is true."""
+    if plan.mechanism.additive:
+        return 1.0
+    return np.array([1.0 / plan.mechanism.debiasing(e) for e in plan.local_epsilons.tolist()])
 
 
 def _moments(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) -> Moments:
@@ -281,8 +230,6 @@ class CategoriesReader(Reader):
 
     def estimate_on_spark(self, data: DataFrame, stratum: str) -> Results:
         """Let Spark count the categories of each stratum, and estimate from that."""
-        from dpstrata.fielding.noised_on_spark import count_names
-
         rows = count_names(data, stratum, self.plan.inputs.question.name)
         order = places(self.plan, [row[0] for row in rows])
         question, names = self.plan.inputs.question, [row[1] for row in rows]
@@ -326,8 +273,8 @@ def estimate_shares(plan: Design, counts: IntArray) -> Results:
         limits = limits_of_shares(
             plan, share, answered, floor=q, slope=d, noise=np.zeros(len(d)), together=len(question.names)
         )
-        figures.append(figure_from(plan, moments, noise, stated, limits, name))
-        floored |= is_floored(moments, noise)
+        figures.append(Figure.of(plan, moments.without(noise, stated), limits, name))
+        floored |= moments.are_floored(noise)
     # how the shares of one stratum err together: a report of one category is none of another
     reports = Reported.of(shares, m.astype(float), np.ones(len(m)), q, d, np.zeros(len(m)))
     known = QuestionFigures(
@@ -338,3 +285,34 @@ def estimate_shares(plan: Design, counts: IntArray) -> Results:
         (question.name,), (len(question.names),), counts.astype(float), None, np.zeros(len(m))
     )
     return combine(plan, [known], answered=answered, counts=[FormCounts(answered, (table,))])
+
+
+_TABLE = "the table of noised answers"
+
+
+def sum_numbers(data: DataFrame, stratum: str, column: str) -> list[tuple[str, int, float, float]]:
+    """Add up a column by stratum: how many numbers, their mean, and their squared distances from it."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    require_columns(_TABLE, data.columns, stratum, column)
+    number = finite(F.col(quoted(column)).try_cast("double"))  # nothing for what is none
+    numbers = data.select(text_of_column(stratum).alias("stratum"), number.alias("number"))
+    sums = F.count("*"), F.count("number"), F.avg("number"), F.var_pop("number") * F.count("*")
+    with spark_errors("the noised answers"):
+        rows = numbers.groupBy("stratum").agg(*sums).collect()
+    if any(everyone != number for _, everyone, number, *_ in rows):
+        raise InputError(f"noised answers must be numbers, got something else in column {column!r}.")
+    return [
+        (unmarked(name or ""), count, float(mean), float(squares)) for name, count, _, mean, squares in rows
+    ]
+
+
+def count_names(data: DataFrame, stratum: str, column: str) -> list[tuple[str, str, int]]:
+    """Count a column of names by stratum."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    require_columns(_TABLE, data.columns, stratum, column)
+    named = data.select(text_of_column(stratum).alias("stratum"), text_of_column(column).alias("name"))
+    with spark_errors("the noised answers"):
+        rows = named.groupBy("stratum", "name").agg(F.count("*")).collect()
+    return [(unmarked(group or ""), unmarked(name or ""), count) for group, name, count in rows]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dpstrata.designs.record import Design
 from dpstrata.fielding.intervals.tilt import Limits
 from dpstrata.fielding.results.results import Results
-from dpstrata.files.tables import Table
+from dpstrata.files.tables import Table, table_from_frame
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -51,9 +51,13 @@ class Reader(ABC):
     def estimate(self, *columns: Any) -> Results:
         """Estimate from the columns of a published table, as :meth:`read` has them."""
 
-    @abstractmethod
     def estimate_on_spark(self, data: DataFrame, stratum: str) -> Results:
-        """Estimate from a published table on Spark."""
+        """Estimate from a published table on Spark; a small one is brought here."""
+        from dpstrata.fielding.frames.spark import spark_errors
+
+        with spark_errors("what was published"):
+            table = table_from_frame(data.toArrow())
+        return self.estimate(*self.read(table, stratum))
 
     def limits_in_surveys(self, surveys: Surveys) -> Limits:
         """Find the interval of the mean of the population that would be printed in each of many surveys."""

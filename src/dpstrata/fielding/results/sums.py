@@ -20,9 +20,6 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.answer_files import COUNT, SUM, read_noised, read_numbers
 from dpstrata.fielding.intervals.of_design import (
-    PartLimits,
-    limits_of_means,
-    limits_of_shares,
     limits_over_surveys,
 )
 from dpstrata.fielding.intervals.tilt import Limits
@@ -34,7 +31,7 @@ from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
 
 class SumsReader(Reader):
@@ -52,18 +49,9 @@ class SumsReader(Reader):
 
     def limits_in_surveys(self, surveys: Surveys) -> Limits:
         """Find them from the noised means of each."""
-        parts = [
-            _parts_of(self.plan, means, counts)
-            for means, counts in zip(surveys.means, surveys.counts, strict=True)
-        ]
-        return limits_over_surveys(self.plan, [_limits_from(self.plan, each) for each in parts])
-
-    def estimate_on_spark(self, data: DataFrame, stratum: str) -> Results:
-        """Bring the noised sums here, and estimate from them."""
-        from dpstrata.fielding.noised_on_spark import collect_numbers
-
-        names, sums, counts = collect_numbers(data, stratum, SUM, COUNT)
-        return estimate_from_means(self.plan, names, _means(sums, counts), counts)
+        slope, pairs = _slope_of(self.plan), zip(surveys.means, surveys.counts, strict=True)
+        parts = [_parts_of(self.plan, means, counts) for means, counts in pairs]
+        return limits_over_surveys(self.plan, [each.limits(self.plan, slope) for each in parts])
 
 
 def answer_counts(plan: Design, given: npt.ArrayLike) -> IntArray:
@@ -108,7 +96,7 @@ def estimate_from_means(
     parts, question = _parts_of(plan, values, counts), plan.inputs.question
     known = QuestionFigures(
         question.name,
-        [Figure.of(plan, parts, _limits_from(plan, parts), *levels_of(question))],
+        [Figure.of(plan, parts, parts.limits(plan, _slope_of(plan)), *levels_of(question))],
         doubts_about(counts) if shown else {},
         planned=not shown,
         splits=shown,
@@ -132,25 +120,10 @@ def _parts_of(plan: Design, means: FloatArray, counts: IntArray) -> StratumParts
     )
 
 
-def _limits_from(plan: Design, parts: StratumParts) -> PartLimits:
-    """Find intervals: of the share of one of two answers, or of numbers."""
-    if plan.inputs.space.values == 2:
-        return _limits_of_two(plan, parts)
-    return limits_of_means(plan, parts.means, parts.counts, spreads=parts.sampling, noise=parts.noise)
-
-
-def _limits_of_two(plan: Design, parts: StratumParts) -> PartLimits:
-    """Find intervals for the share of one of two answers, which devices flip, noise, or leave as they are."""
-    space, device, E = plan.inputs.space, plan.inputs.release_form.device, plan.inputs.device_epsilon
-    slope = 1.0 if device is None or E is None else 1.0 / device.debiasing(E)
-    return limits_of_shares(
-        plan,
-        space.shares(parts.means),
-        parts.counts,
-        floor=0.5 * (1.0 - slope),
-        slope=slope,
-        noise=(parts.office if slope < 1.0 else parts.noise) / space.range**2,
-    )
+def _slope_of(plan: Design) -> float:
+    """Return by how much more often an answer that devices flip is reported where it is true."""
+    device, E = plan.inputs.release_form.device, plan.inputs.device_epsilon
+    return 1.0 if device is None or E is None else 1.0 / device.debiasing(E)
 
 
 def _spreads(plan: Design, means: FloatArray, counts: IntArray, noise: FloatArray) -> FloatArray:

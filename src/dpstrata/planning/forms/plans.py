@@ -14,7 +14,6 @@ from dpstrata.allocation.proof.forms import certify_forms
 from dpstrata.allocation.rows_on_forms import importances, noise_in_table
 from dpstrata.designs.questions import forms_to_prove, variance_targets
 from dpstrata.designs.record import Design
-from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.planning.forms.choose import choose_forms
 from dpstrata.planning.forms.prices import bound_forms
@@ -100,27 +99,11 @@ def _search(problem: FormsProblem, inputs: Inputs) -> Forms:
         return best_levels(problem, [range(len(problem.items))])
     if inputs.forms == AUTO:
         return best_partition(problem) if inputs.asks_by_question else choose_forms(problem)[0]
-    place = {question.name: i for i, question in enumerate(inputs.questions)}
-    item_of = {place_: i for i, item in enumerate(problem.items) for place_ in item.questions}
-    given = [
-        sorted({item_of[place[name]] for name in form if place[name] in item_of})
-        for form in names_on(inputs.forms)
-    ]
-    _require_kept_together(given, problem, inputs)
+    item_of = {
+        inputs.questions[place].name: i for i, item in enumerate(problem.items) for place in item.questions
+    }
+    given = [sorted({item_of[name] for name in form if name in item_of}) for form in names_on(inputs.forms)]
     return best_levels(problem, given)
-
-
-def _require_kept_together(groups: list[list[int]], problem: FormsProblem, inputs: Inputs) -> None:
-    seen: set[int] = set()
-    for group in groups:
-        for item in group:
-            if item in seen:
-                names = [inputs.questions[j].name for j in problem.items[item].questions]
-                raise InputError(
-                    f"questions that are kept together must be on one form of {option('forms')}, got "
-                    f"{', '.join(map(repr, names))} on several."
-                )
-            seen.add(item)
 
 
 # --- what is published of a form -------------------------------------------------------------------

@@ -20,9 +20,10 @@ from typing import Protocol
 
 import numpy as np
 
-from dpstrata.allocation.forms import Forms, FormsProblem, TargetsProblem, polynomial
+from dpstrata.allocation.forms import Forms, FormsProblem, TargetsProblem
 from dpstrata.allocation.proof.forms import FormsBound, Priced, Pricing, bound_by_prices, certify_forms
 from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.privacy.rows import Quadratic
 
 _ROUNDS = 80
 _PATIENCE = 8  # rounds in which the gap may close by less than
@@ -135,7 +136,7 @@ class People:
         for form, row in zip(self.forms.forms, self.problem.rows(self.forms)[0], strict=True):
             curves = self.problem.own.curves[:, :, row[: len(form.items)]]
             parts = self.present[list(form.items)].sum()
-            values[list(form.items)] = polynomial(curves, np.array(form.cells / self.problem.y)).T / parts
+            values[list(form.items)] = Quadratic(*curves).at(np.array(form.cells / self.problem.y)).T / parts
         return np.append(values[self.present] / self.unit, np.full(len(self.problem.everyone), 0.01))
 
     def columns(self, rows: list[tuple[IntArray, int]]) -> tuple[FloatArray, FloatArray]:

@@ -10,6 +10,7 @@ proves to be needed, or nothing improves any more.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import cast
@@ -196,7 +197,5 @@ class _Prices:
             while low + step < high and not enough(sizes(low + step)):
                 low, step = low + step, 2 * step
             high = min(high, low + step)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if enough(sizes(middle)) else (middle, high)
-        return sizes(high)
+        between = range(low + 1, high)
+        return sizes(low + 1 + bisect_left(between, True, key=lambda total: enough(sizes(total))))

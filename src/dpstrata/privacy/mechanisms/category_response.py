@@ -62,10 +62,6 @@ class CategoryResponse(ConstantRemainder, Mechanism):
         whole = 1.0 + (self._k - 1) * b
         return b / whole, (1.0 - b) / whole
 
-    def share_changed(self, e: float) -> float:
-        """(k − 1)/(exp(e) + k − 1)."""
-        return float((self._k - 1) * self.chances(np.array(e))[0])
-
     def noise_of_shares(self, shares: FloatArray, e: FloatArray) -> FloatArray:
         """Variance of the noise of one report's estimate of a category's share, where a share has it."""
         q, d = self.chances(e)
@@ -107,24 +103,9 @@ class _Replacements(GridNoise):
 
     @cached_property
     def _replaces(self) -> Chance:
-        from mpmath import mp
-
-        return Chance(lambda: self.steps / (mp.exp(mp.mpf(self.e)) + self.steps))
-
-    def mass(self, k: int) -> tuple[int, FloatArray]:
-        """Return the probabilities of all categories."""
-        q, d = self._chances
-        mass = np.full(self.steps + 1, q)
-        mass[k] += d
-        return 0, mass
+        return Chance(lambda mp: self.steps / (mp.exp(mp.mpf(self.e)) + self.steps))
 
     def shares(self, outputs: IntArray) -> FloatArray:
         """Debias: what every output says about every category, on a further axis."""
         q, d = self._chances
         return (np.equal.outer(outputs, np.arange(self.steps + 1)) - q) / d
-
-    def variance(self, k: int) -> float:
-        """Half the sum of the variances of what is said about every category."""
-        first, mass = self.mass(k)
-        values = self.shares(first + np.arange(len(mass)))
-        return float(0.5 * (mass @ (values - mass @ values) ** 2).sum())

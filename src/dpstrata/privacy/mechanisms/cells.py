@@ -44,7 +44,7 @@ from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import CellNoise, GridNoise
-from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.mechanisms.kernels import Point, Slopes, Step
 
 FEWEST, MOST = 3, 21  # points of a scale
 _LARGEST = 13.0  # budget up to which the curve follows the variance; beyond it has a floor of 1e-6 or less
@@ -98,9 +98,7 @@ class Cells(Mechanism):
         s = 1.0 - start * u
         return np.asarray(u * (c0 * u + c1 * s) + s * s * (c2 + c3 * s / u))
 
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def remainder_slopes(self, at: Point, *, whole: bool = False) -> Slopes:
         """Evaluate the same with two derivatives; u' = −u(1 + u)."""
         u = at.b / at.z
         c0, c1, c2, c3, start = self._part(at.e, whole=whole)
@@ -214,14 +212,6 @@ class CellsNoise(CellNoise):
     def cells_at(self, numbers: IntArray) -> IntArray:
         """Find the cells in which numbers from 0 to M − 1 lie."""
         return np.searchsorted(self.edges, numbers, side="right") - 1
-
-    def mass(self, k: int) -> tuple[int, FloatArray]:
-        """Return the probabilities of all cells."""
-        return 0, self._mass[k]
-
-    def variance(self, k: int) -> float:
-        """Return V/4, which sums up nothing that cancels out."""
-        return float(self._variances[k]) / 4.0
 
     @cached_property
     def seen_variances(self) -> FloatArray:

@@ -25,7 +25,7 @@ from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, fineness
-from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.mechanisms.kernels import Point, Slopes, Step
 from dpstrata.privacy.mechanisms.noise import ConstantRemainder
 
 LARGEST_LOCAL_DELTA = 0.01
@@ -96,7 +96,7 @@ class Gaussian(Mechanism):
             sigma = sigma * np.exp((np.log(loss) - goal) * loss * sigma / density)
         return np.asarray(sigma)
 
-    def _slopes(self, e: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _slopes(self, e: FloatArray) -> Slopes:
         """σ² with two derivatives in e."""
         from scipy.special import erfcx
 
@@ -115,9 +115,7 @@ class Gaussian(Mechanism):
         value = self._sigma(at.e) ** 2
         return value if whole else value - self._weight * kernels.s(at)
 
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def remainder_slopes(self, at: Point, *, whole: bool = False) -> Slopes:
         """σ², less w·s(e), with two derivatives."""
         value = self._slopes(at.e)
         if whole:
@@ -210,16 +208,6 @@ class _DiscreteGaussian(AdditiveGridNoise):
     def noise(self, size: int) -> IntArray:
         """Draw from OpenDP."""
         return randomness.discrete_gaussian(self.scale, size)
-
-    def variance(self, k: int) -> float:
-        """scale²/K², which a discrete Gaussian number never exceeds."""
-        return (self.scale / self.steps) ** 2
-
-    def noise_mass(self) -> FloatArray:
-        """Evaluate the density on the grid, and divide by its sum."""
-        reach = int(np.ceil(9.0 * self.scale))
-        mass = np.exp(-0.5 * (np.arange(-reach, reach + 1) / self.scale) ** 2)
-        return np.asarray(mass / mass.sum())
 
 
 def _delta_on_grid(scale: float, steps: int, e: float) -> float:

@@ -56,13 +56,6 @@ class GridNoise(ABC):
     def randomize(self, k: IntArray) -> IntArray:
         """Draw an output for each answer of ``k`` steps, 0 <= k <= K."""
 
-    @abstractmethod
-    def mass(self, k: int) -> tuple[int, FloatArray]:
-        """Return the first output and the probabilities from there on, for an answer of ``k`` steps.
-
-        What is left out beyond both ends has a probability below 1e-15.
-        """
-
     def shares(self, outputs: IntArray) -> FloatArray:
         """Turn outputs into shares of the range whose mean is the answer's share."""
         return outputs / self.steps
@@ -82,13 +75,6 @@ class GridNoise(ABC):
             rough = np.rint((shares - start) / unit)
         return np.where(np.abs(rough) < 2.0**53, rough, 0.0).astype(np.int64)
 
-    def variance(self, k: int) -> float:
-        """Variance of the released share of an answer of ``k`` steps, from the probabilities."""
-        first, mass = self.mass(k)
-        values = self.shares(first + np.arange(len(mass)))
-        mean = float(mass @ values)
-        return float(mass @ (values - mean) ** 2)
-
 
 class AdditiveGridNoise(GridNoise):
     """Noise of one distribution, whatever the answer."""
@@ -97,18 +83,9 @@ class AdditiveGridNoise(GridNoise):
     def noise(self, size: int) -> IntArray:
         """Draw noise in steps."""
 
-    @abstractmethod
-    def noise_mass(self) -> FloatArray:
-        """Probabilities of noise from -m to m steps."""
-
     def randomize(self, k: IntArray) -> IntArray:
         """Add noise."""
         return k + self.noise(len(k))
-
-    def mass(self, k: int) -> tuple[int, FloatArray]:
-        """Shift the probabilities of the noise."""
-        mass = self.noise_mass()
-        return k - len(mass) // 2, mass
 
 
 class DiscreteLaplaceNoise(AdditiveGridNoise):
@@ -117,17 +94,6 @@ class DiscreteLaplaceNoise(AdditiveGridNoise):
     def noise(self, size: int) -> IntArray:
         """Draw from OpenDP."""
         return randomness.discrete_laplace(randomness.scale_for(self.steps, self.e), size)
-
-    def variance(self, k: int) -> float:
-        """2p/(1 − p)²/K², p = exp(−e/K)."""
-        return float(0.5 / (np.sinh(0.5 * self.e / self.steps) * self.steps) ** 2)
-
-    def noise_mass(self) -> FloatArray:
-        """Evaluate p^|j|(1 − p)/(1 + p), p = exp(−e/K)."""
-        rate = self.e / self.steps
-        reach = int(np.ceil(36.0 / rate)) + 1
-        mass = np.exp(-rate * np.abs(np.arange(-reach, reach + 1)))
-        return np.asarray(mass * (-np.expm1(-rate) / (1.0 + np.exp(-rate))))
 
 
 def fineness(variance_share: float, *, odd: bool = False) -> int:
@@ -182,10 +148,8 @@ class WindowNoise(GridNoise):
 
     @cached_property
     def _inside(self) -> randomness.Chance:
-        from mpmath import mp
-
         w, outside = self.window, self.outside
-        return randomness.Chance(lambda: w / (w + outside * mp.exp(-mp.mpf(self.e))))
+        return randomness.Chance(lambda mp: w / (w + outside * mp.exp(-mp.mpf(self.e))))
 
 
 class CellNoise(WindowNoise):

@@ -14,7 +14,7 @@ import numpy as np
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import GridNoise, WindowNoise, fineness
-from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.mechanisms.kernels import Point, Slopes, Step
 from dpstrata.privacy.mechanisms.staircase import BETTER_FROM
 
 
@@ -40,9 +40,7 @@ class Piecewise(Mechanism):
         below = 1.0 - q if whole else 1.0 + q
         return q / (3.0 * below * below)
 
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def remainder_slopes(self, at: Point, *, whole: bool = False) -> Slopes:
         """Evaluate the same with two derivatives; q' = −q/2."""
         q = np.sqrt(at.b)
         signed = -q if whole else q
@@ -120,24 +118,6 @@ class _Window(WindowNoise):
     def randomize(self, k: IntArray) -> IntArray:
         """Draw inside the window or anywhere else."""
         return self.draw_numbers(k)
-
-    def mass(self, k: int) -> tuple[int, FloatArray]:
-        """Return the probabilities of all outputs."""
-        mass = np.full(self.width + 1, np.exp(-self.e))
-        mass[k : k + self.window] = 1.0
-        return 0, mass / mass.sum()
-
-    def variance(self, k: int) -> float:
-        """Variance of the share, about the middle of the window, in closed form."""
-        K, w, b = float(self.steps), float(self.window), float(np.exp(-self.e))
-        weight = w + K * b
-        middle, all_ = k + (w - 1) / 2, K + w
-        spread = w * (w * w - 1) / 12
-        distance = (all_ - 1) / 2 - middle
-        around = (1 - b) * spread + b * (all_ * (all_ * all_ - 1) / 12 + all_ * distance**2)
-        shift = b * all_ * distance / weight
-        slope = (1 - b) * w / weight
-        return float((around / weight - shift**2) / (slope * K) ** 2)
 
     def shares(self, outputs: IntArray) -> FloatArray:
         """Debias: the mean output is a straight line in k."""

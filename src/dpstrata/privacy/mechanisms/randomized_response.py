@@ -52,10 +52,6 @@ class RandomizedResponse(ConstantRemainder, Mechanism):
         seen = np.where(generator.random(shares.shape) < flip, 1.0 - shares, shares)
         return (seen - flip) / (1.0 - 2.0 * flip)
 
-    def share_changed(self, e: float) -> float:
-        """1/(1 + exp(e))."""
-        return float(np.exp(-e) / (1.0 + np.exp(-e)))
-
     def informative(self, e: float) -> float:
         """tanh(e/2): otherwise a fair coin is sent."""
         return float(np.tanh(0.5 * e))
@@ -101,14 +97,7 @@ class _Flips(GridNoise):
 
     @cached_property
     def _flips(self) -> Chance:
-        from mpmath import mp
-
-        return Chance(lambda: 1 / (1 + mp.exp(mp.mpf(self.e))))
-
-    def mass(self, k: int) -> tuple[int, FloatArray]:
-        """Return the two probabilities."""
-        flip = self._flip
-        return 0, np.array([flip, 1.0 - flip]) if k else np.array([1.0 - flip, flip])
+        return Chance(lambda mp: 1 / (1 + mp.exp(mp.mpf(self.e))))
 
     def shares(self, outputs: IntArray) -> FloatArray:
         """Debias."""

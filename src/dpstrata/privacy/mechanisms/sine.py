@@ -34,7 +34,7 @@ from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import CellNoise, GridNoise
-from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.mechanisms.kernels import Point, Slopes, Step
 
 # ν and a where both branches meet, the exact minimiser of V there, and how a changes on either side.
 _NU, _A = 0.9011004607923701, 1.3378274627886779
@@ -84,9 +84,7 @@ class Sine(Mechanism):
             value[low] = kernels.polynomial(at.e[low], _LOW)
         return value
 
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def remainder_slopes(self, at: Point, *, whole: bool = False) -> Slopes:
         """Evaluate the same with two derivatives; u' = −u(1 + u) and w' = −w(1 + u)/3."""
         low = at.e < _JOINT
         if low.all():
@@ -218,14 +216,6 @@ def _tan_excess(nu: Any, mp: Any = math) -> Any:
     return nu * s * (1 / 3 + s * (2 / 15 + s * (17 / 315 + s * (62 / 2835 + s * 1382 / 155925))))
 
 
-def _sine_deficit(x: float) -> float:
-    """Return x − sin x without cancellation."""
-    if x > 0.1:
-        return x - math.sin(x)
-    s = x * x
-    return x * s * (1 / 6 - s * (1 / 120 - s * (1 / 5040 - s / 362880)))
-
-
 def _inverse(at: Point) -> tuple[FloatArray, FloatArray]:
     """Return u = 1/y and its cube root w."""
     u = at.b / at.z
@@ -264,7 +254,6 @@ class SineCells(CellNoise):
         excess = math.sin(w * self.angle) / math.sin(self.angle) / (mass * y * window**2) - 1.0
         self.ends = excess / (1.0 + excess) if q > 0 else 0.0
         self._end = 1.0 / math.tanh(0.5 * e)
-        self._mass = mass
         self.informative = 1.0 - (1.0 - self.ends) * M * mass - self.ends * 2.0 / (y + 2.0)
         most = max(self._stretch * math.sin(min(half * (M - 1), math.pi / 2)), self._end if q > 0 else 0.0)
         self._set_units(most)
@@ -298,38 +287,11 @@ class SineCells(CellNoise):
 
     @cached_property
     def _kept(self) -> randomness.Chance:
-        from mpmath import mp
-
-        return randomness.Chance(lambda: 1 / (1 + mp.exp(-mp.mpf(self.e))))
+        return randomness.Chance(lambda mp: 1 / (1 + mp.exp(-mp.mpf(self.e))))
 
     @cached_property
     def _at_ends(self) -> randomness.Chance:
-        from mpmath import mp
-
-        return randomness.Chance(lambda: mp.mpf(self.ends))
-
-    def mass(self, k: int) -> tuple[int, FloatArray]:
-        """Return the probabilities of all cells, and of the two ends if there are any."""
-        mass = np.full(self.cells, self._mass)
-        mass[k : k + _WINDOW] *= math.exp(self.e)
-        if self.ends == 0:
-            return 0, mass
-        upper = float(self.levels(np.array(k)))
-        kept = 1.0 / (1.0 + math.exp(-self.e))
-        up = upper * kept + (1.0 - upper) * (1.0 - kept)
-        return 0, np.concatenate([(1.0 - self.ends) * mass, self.ends * np.array([1.0 - up, up])])
-
-    def variance(self, k: int) -> float:
-        """Variance of the share, in closed form: sines squared add up like sines of twice the angle.
-
-        It is that of level 0, in the middle, for every level: the two branches grow with x² alike.
-        """
-        M, angle = self.cells, self.angle
-        around = M - math.sin(M * angle) / math.sin(angle)
-        # the window's part, w − sin(wφ)/sin φ, without its cancellation where angles are small
-        inside = (_sine_deficit(_WINDOW * angle) - _WINDOW * _sine_deficit(angle)) / math.sin(angle)
-        read = 0.5 * self._mass * self._stretch**2 * (around + math.expm1(self.e) * inside)
-        return ((1.0 - self.ends) * read + self.ends * self._end**2) / 4.0
+        return randomness.Chance(lambda mp: mp.mpf(self.ends))
 
     # --- readings -----------------------------------------------------------------------------
 

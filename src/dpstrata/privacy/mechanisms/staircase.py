@@ -27,7 +27,7 @@ from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise
-from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.mechanisms.kernels import Point, Slopes, Step
 
 BETTER_FROM = 2.0 * math.acosh((0.5 + math.cosh(math.acosh(3.0) / 3.0)) ** 3)
 """The budget of one answer from which on its variance is below that of the piecewise mechanism."""
@@ -57,9 +57,7 @@ class Staircase(Mechanism):
         h, y = _h_and_y(at)
         return (1.0 + y) / (4.0 * h) if whole else 0.25 / (1.0 + y + y * y)
 
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def remainder_slopes(self, at: Point, *, whole: bool = False) -> Slopes:
         """Evaluate the same with two derivatives; y' = y·tanh(e/2)/3."""
         _, y = _h_and_y(at)
         tanh = at.z / (1.0 + at.b)
@@ -132,10 +130,8 @@ class _Stairs(AdditiveGridNoise):
 
     @cached_property
     def _high(self) -> randomness.Chance:
-        from mpmath import mp
-
         K, r = self.steps, self.upper
-        return randomness.Chance(lambda: mp.mpf(r) / (r + mp.exp(-mp.mpf(self.e)) * (K - r)))
+        return randomness.Chance(lambda mp: mp.mpf(r) / (r + mp.exp(-mp.mpf(self.e)) * (K - r)))
 
     def noise(self, size: int) -> IntArray:
         """Draw stair, place and sign; minus zero is drawn again."""
@@ -152,27 +148,3 @@ class _Stairs(AdditiveGridNoise):
             numbers = np.where(minus, -magnitude, magnitude)
             drawn = np.concatenate([drawn, numbers[~(minus & (magnitude == 0))]])
         return drawn[:size]
-
-    def variance(self, k: int) -> float:
-        """Sum (gK + i)² over all stairs g, in closed form: Σ b^g, Σ g·b^g and Σ g²·b^g are known."""
-        b, K, r = float(np.exp(-self.e)), float(self.steps), float(self.upper)
-
-        def sums(n: float) -> tuple[float, float, float]:
-            return n, n * (n - 1) / 2, (n - 1) * n * (2 * n - 1) / 6
-
-        zeroth, first, second = (
-            (1 - b) * part + b * all_ for part, all_ in zip(sums(r), sums(K), strict=True)
-        )
-        total = (
-            b * (1 + b) / (1 - b) ** 3 * K**2 * zeroth + 2 * b / (1 - b) ** 2 * K * first + second / (1 - b)
-        )
-        return 2.0 * total / (2.0 * zeroth / (1 - b) - 1.0) / K**2
-
-    def noise_mass(self) -> FloatArray:
-        """Evaluate the stairs, and divide by their sum."""
-        b = np.exp(-self.e)
-        stairs = int(np.ceil(36.0 / self.e)) + 1
-        one = np.where(np.arange(self.steps) < self.upper, 1.0, b)
-        side = np.concatenate([b**g * one for g in range(stairs)])
-        mass = np.concatenate([side[:0:-1], side])
-        return np.asarray(mass / mass.sum())

@@ -52,17 +52,6 @@ class _TulapNoise(AdditiveGridNoise):
         ranges = randomness.discrete_laplace(randomness.scale_for(1, self.e), size)
         return self.steps * ranges + randomness.uniform(self.steps, size) - self.steps // 2
 
-    def variance(self, k: int) -> float:
-        """2b/(1 − b)² + (1 − 1/K²)/12."""
-        return float(0.5 / np.sinh(0.5 * self.e) ** 2 + (1.0 - 1.0 / self.steps**2) / 12.0)
-
     def shares(self, outputs: IntArray) -> FloatArray:
         """Add the half step back where K is even."""
         return np.asarray((outputs + (0.0 if self.steps % 2 else 0.5)) / self.steps)
-
-    def noise_mass(self) -> FloatArray:
-        """Spread the probability of every range evenly over it."""
-        b = np.exp(-self.e)
-        reach = int(np.ceil(36.0 / self.e)) + 1
-        ranges = b ** np.abs(np.arange(-reach, reach + 1)) * (1.0 - b) / (1.0 + b)
-        return np.repeat(ranges / self.steps, self.steps)

@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpstrata.errors import InputError, option
 from dpstrata.privacy.mechanisms.category_response import CategoryResponse
-from dpstrata.survey.forms import AUTO, are_chosen, as_forms, names_on, require_complete, require_partition
-from dpstrata.survey.goals import check_expected_mean
+from dpstrata.survey.forms import (
+    AUTO,
+    are_chosen,
+    as_forms,
+    names_on,
+    require_complete,
+    require_partition,
+    require_together,
+)
+from dpstrata.survey.goals import check_expected_mean, has_targets
 from dpstrata.survey.releases import OPTION
 from dpstrata.survey.releases.base import Release, one_target
 from dpstrata.survey.releases.microdata import Microdata
@@ -55,12 +63,11 @@ _WHO_GOT = "who got which form"
 def are_rows(inputs: Inputs) -> bool:
     """Whether a person's answers are randomised together, as a row on a form.
 
-    The only question of a survey is noised by any mechanism that fits it instead, unless its form or its
-    spreads are given, or it has categories whose counts are published.
+    The only question of a survey is noised by any mechanism that fits it instead, unless its form is given,
+    or it has categories whose counts are published.
     """
     counted = inputs.release == "sums" and inputs.questions[0].names and inputs.device_epsilon is not None
-    given = inputs.forms != AUTO or inputs.spreads is not None
-    return len(inputs.questions) > 1 or given or bool(counted)
+    return len(inputs.questions) > 1 or inputs.forms != AUTO or bool(counted)
 
 
 def kind_of_rows(name: str, *, several: bool) -> type[Release]:
@@ -101,6 +108,12 @@ class _OfRows(Release):
             )
         if inputs.epsilon is None or inputs.delta or inputs.zcdp is not None or inputs.gdp is not None:
             raise InputError("rows of answers support pure epsilon only; remove delta, zcdp or gdp.")
+        if has_targets(inputs.domains):
+            raise InputError(
+                f"targets of {option('domains')} cannot be used where answers are rows on a form; give "
+                "targets to questions.",
+                argument="domains",
+            )
         put(inputs, "mechanism", ROWS)
         put(inputs, "forms", as_forms(inputs.forms))
         names = inputs.questions.names
@@ -108,6 +121,7 @@ class _OfRows(Release):
             everyone = [question.name for question in inputs.questions if question.everyone]
             chosen = are_chosen(inputs.forms)
             require_partition(names_on(inputs.forms), names, everyone, overlap=chosen)
+            require_together(names_on(inputs.forms), inputs.questions)
         if are_chosen(inputs.forms):
             require_complete(inputs.forms, inputs.questions, tables=self.noise_power == 2)
         if len(names) == 1:
