@@ -82,6 +82,8 @@ def _plan(case: Case) -> dps.Design:
         options["questions"] = dps.Questionnaire([dps.Question(**each) for each in questions])
     if "spreads" in options:
         options["spreads"] = dps.Spreads(strata, options["questions"], **options["spreads"])
+        if len(options["questions"]) == 1:
+            options.setdefault("forms", "one")  # what is known of a question asks for no form any more
     with warnings.catch_warnings():
         warnings.simplefilter("error", dps.DpstrataWarning)
         return dps.design(strata, **options)

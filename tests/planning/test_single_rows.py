@@ -85,6 +85,41 @@ def test_columns_of_strata_are_what_is_known_of_the_only_question(case):
     assert plan.variance == pytest.approx(same.variance, rel=1e-3 if "sd" in columns else 1e-12)
 
 
+KNOWN = {
+    "a scale": ((1, 5, 1), {"sds": {"answer": [1.0, 1.2]}}, {"sd": [1.0, 1.2]}),
+    "yes and no": ("yes_no", {"proportions": {"answer": [0.1, 0.2]}}, {"proportion": [0.1, 0.2]}),
+    "categories": (
+        HOME,
+        {"proportions": {"home": [[0.2, 0.7, 0.1], [0.3, 0.7, 0.0]]}},
+        {"proportion:rent": [0.2, 0.3], "proportion:own": [0.7, 0.7], "proportion:other": [0.1, 0.0]},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", KNOWN)
+def test_spreads_of_one_question_are_the_columns_of_strata_and_ask_for_no_form(case, tmp_path):
+    questions, spreads, columns = KNOWN[case]
+    bare = dps.Strata(SIZES, names=["n", "s"])
+    asked = {"questions": questions, "epsilon": 1, "total": 300}
+    plan = dps.design(bare, spreads=dps.Spreads(bare, questions, **spreads), **asked)
+    same = dps.design(from_columns(**columns), **asked)
+    assert plan.mechanism.name == same.mechanism.name
+    assert plan.sample_sizes.tolist() == same.sample_sizes.tolist()
+    assert plan.variance == pytest.approx(same.variance, rel=1e-12)
+    assert plan.expected_mean == same.expected_mean
+    assert set(plan.strata.sd_sources) == {"prior"}
+    plan.save(tmp_path / "d.json")
+    assert dps.load_design(tmp_path / "d.json") == plan
+
+
+def test_where_nothing_is_known_of_one_question_the_worst_is_assumed():
+    bare = dps.Strata(SIZES, names=["n", "s"])
+    told = dps.Spreads(bare, (0, 10), sds={"answer": [1.5, np.nan]})
+    plan = dps.design(bare, spreads=told, questions=(0, 10), epsilon=1, total=300)
+    assert plan.strata.sd_sources == ("prior", "bound")
+    assert plan.sds == pytest.approx([1.5, 5.0], rel=1e-3)
+
+
 def test_a_deviation_of_categories_is_their_spread():
     plan = dps.design(from_columns(sd=[0.4, 0.5]), questions=HOME, epsilon=1, total=300, forms="one")
     assert plan.sds == pytest.approx([0.4, 0.5])

@@ -34,6 +34,9 @@ from dpstrata.survey.strata import EXPECTED, Strata, require_fit
 from dpstrata.survey.targets import Target
 from dpstrata.words.results import REPORTED
 
+Posed: TypeAlias = dict[tuple[str, Forms], Problem]
+"""What was posed for one survey, but for the total, by mechanism and forms."""
+
 _BESIDE = ("spreads", "forms")  # which are no options, as they can be given in Python and in files alone
 
 
@@ -126,7 +129,8 @@ def design(
         or microdata. If omitted, (0, 1) is used and the design is for planning only: no file of answers can
         be noised with it.
     spreads : Spreads, optional
-        What is known of the answers to every question; the worst case where nothing is.
+        What is known of the answers to every question; the worst case where nothing is. Of a single question
+        the columns of the strata can say the same.
     forms : "auto", "one" or lists of question names
         The forms: the best that are found, all questions on one, or one's own.
     release : {"microdata", "sums", "mean"}
@@ -254,8 +258,12 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
         return strata.filled(**shared), inputs
     require_fit(strata, inputs.question, shared["proportion"])
     strata = strata.filled(**shared)
-    if inputs.rows and inputs.spreads is None:
-        inputs = replace(inputs, spreads=_spreads_of(strata, inputs.questions).told)
+    if inputs.rows:
+        told = inputs.spreads or _spreads_of(strata, inputs.questions).told
+        inputs = replace(inputs, spreads=told)
+    elif inputs.spreads is not None:
+        strata = _with_spreads(strata, inputs.spreads_in(strata))
+        inputs = replace(inputs, spreads=None)
     elif inputs.question.names and strata.proportions is not None:  # what the others share is not known
         spread = _spreads_of(strata, inputs.questions).variances[:, 0]
         strata = strata.replaced(sds=np.sqrt(spread), proportions=None)
@@ -276,6 +284,23 @@ def _spreads_of(strata: Strata, questions: Questionnaire) -> Spreads:
     return Spreads(strata, questions, proportions=given["proportion"], sds=given["sd"])
 
 
+def _with_spreads(strata: Strata, spreads: Spreads) -> Strata:
+    """Fill the columns of strata with what is known of the answers to the only question."""
+    (question,), (values,) = spreads.questionnaire, spreads.values.values()
+    known = [~np.isnan(each).reshape(len(strata), -1).all(axis=1) for each in values.values()]
+    extra = dict(strata.extra)
+    means = values.get("mean", values.get("proportion"))
+    if means is not None and means.ndim == 1 and not np.isnan(means).any():
+        extra[EXPECTED] = means.tolist()
+    return strata.replaced(
+        sds=question.range * np.sqrt(spreads.variances[:, 0]),
+        sd_sources=np.where(np.any(known, axis=0), "prior", "bound").tolist(),
+        sds_are_shares=False,
+        proportions=None,
+        extra=extra,
+    )
+
+
 def _recorded(strata: Strata, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is known of the answers as inputs record it."""
     spreads = given.get("spreads")
@@ -289,10 +314,6 @@ def _recorded(strata: Strata, given: Mapping[str, Any]) -> dict[str, Any]:
             argument="spreads",
         )
     return {"spreads": spreads.told}
-
-
-Posed: TypeAlias = dict[tuple[str, Forms], Problem]
-"""What was posed for one survey, but for the total, by mechanism and forms."""
 
 
 def design_with_best(strata: Strata, inputs: Inputs, posed: Posed | None = None) -> Design:
