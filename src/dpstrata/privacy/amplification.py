@@ -145,8 +145,10 @@ def batch_epsilon(epsilon: float, *, cells: int, batch: int) -> float:
     float
         At most ``epsilon``; an upper bound, found to 0.1%.
 
-    Notes ----- The privacy blanket of Balle, Bell, Gascón and Nissim (2019): of B rows, each is drawn at
-    random from all K with probability ρ, and the M of them that are hide the one that is not. With W uniform,
+    Notes
+    -----
+    The privacy blanket of Balle, Bell, Gascón and Nissim (2019): of B rows, each is drawn at random from all
+    K with probability ρ, and the M of them that are hide the one that is not. With W uniform,
 
     .. math:: \delta(\varepsilon) \le \frac{1}{\rho B}\, E\Bigl(\sum_{i=1}^{M} L_i\Bigr)_+, \qquad
         L = K\,\bigl(\mu_x(W) - e^{\varepsilon} \mu_{x'}(W)\bigr), \qquad M \sim \mathrm{Bin}(B, \rho)
