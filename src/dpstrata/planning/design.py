@@ -316,7 +316,7 @@ def _recorded(strata: Strata, given: Mapping[str, Any]) -> dict[str, Any]:
     return {"spreads": spreads.record}
 
 
-def design_with_best(strata: Strata, inputs: Inputs, posed: Posed | None = None) -> Design:
+def design_with_best(strata: Strata, inputs: Inputs, posed: Posed) -> Design:
     """Reach the goal with the valid mechanism that does best.
 
     That is the least variance, as it is minimised; for a precision target the least cost or the fewest
@@ -324,7 +324,6 @@ def design_with_best(strata: Strata, inputs: Inputs, posed: Posed | None = None)
     the reason is that of the one that comes closest. Only mechanisms that can be the best are tried.
     ``posed`` holds the problems that they pose, but for the total, and is filled.
     """
-    posed = {} if posed is None else posed
     return design_with_best_of(_considered(strata, inputs, posed), strata, inputs, posed)
 
 

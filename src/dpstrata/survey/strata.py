@@ -370,9 +370,7 @@ class Strata:
         return sds
 
 
-def strata_from_table(
-    table: Table, *, question: Question | None = None, spread_follows: bool = False
-) -> Strata:
+def strata_from_table(table: Table, *, question: Question | None, spread_follows: bool = False) -> Strata:
     """Build strata from a table, or report everything that is wrong with it.
 
     ``spread_follows`` says that a table without any spread is no reason to warn of the worst case.
@@ -380,7 +378,7 @@ def strata_from_table(
     return Strata(**strata_arguments(table, question=question, spread_follows=spread_follows))
 
 
-def require_fit(strata: Strata, question: Question, proportion: float | None = None) -> None:
+def require_fit(strata: Strata, question: Question, proportion: float | None) -> None:
     """Require that expected shares are those of such answers.
 
     Parameters
@@ -389,7 +387,7 @@ def require_fit(strata: Strata, question: Question, proportion: float | None = N
         The population.
     question : Question
         What is asked.
-    proportion : float, optional
+    proportion : float or None
         One expected share of the upper end for all strata.
 
     Raises
