@@ -9,7 +9,6 @@ import pytest
 
 import dpstrata as dps
 from commands import run
-from dpstrata.allocation.variances import answer_noise
 from questionnaires import published_tables, small_plan
 from report_reader import Reader, require_closed
 
@@ -217,7 +216,7 @@ def test_the_noise_of_answers_and_that_of_the_office_add_up():
     strata = dps.Strata([700, 900], [0.3, 0.1])
     for options in ({}, {"release": "sums"}, {"release": "sums", "device_epsilon": 5}, {"release": "mean"}):
         plan = dps.design(strata, epsilon=1, total=40, **options)
-        device = answer_noise(plan.problem, plan.sample_sizes, finite_population=True)
+        (device,) = (question.device for question in plan.questions)
         privacy = plan.variance_parts.privacy
         if "device_epsilon" in options:
             noise = float(plan.inputs.release_form.device.variance(5.0))

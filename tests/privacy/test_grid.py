@@ -245,19 +245,15 @@ def test_uniform_numbers_are_uniform():
 
 
 def test_chances_are_exact():
-    from mpmath import mp
-
     for p in (0.0, 0.001, 0.3, 1.0):
-        seen = int(randomness.Chance(lambda p=p: mp.mpf(p)).happens(200_000).sum())
+        seen = int(randomness.Chance(lambda mp, p=p: mp.mpf(p)).happens(200_000).sum())
         assert stats.binomtest(seen, 200_000, p).pvalue > FALSE_ALARM
-    assert randomness.Chance(lambda: mp.mpf(1) / 3)._digits[0] == (1 << 62) // 3
+    assert randomness.Chance(lambda mp: mp.mpf(1) / 3)._digits[0] == (1 << 62) // 3
 
 
 def test_equal_digits_are_decided_by_the_next(monkeypatch):
     """Two of four numbers tie on the first digit; the second digit then decides them."""
-    from mpmath import mp
-
-    chance = randomness.Chance(lambda: mp.mpf(1) / 3)
+    chance = randomness.Chance(lambda mp: mp.mpf(1) / 3)
     first, second = chance._digits[:2]
     drawn = iter([[first, first - 1, first + 1, first], [second - 1, second + 1]])
     monkeypatch.setattr(randomness, "uniform", lambda below, size: np.array(next(drawn)))

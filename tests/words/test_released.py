@@ -34,7 +34,7 @@ def test_notes_keep_the_options_that_they_mention():
     ("earlier", "number"),
     [
         ({"known_before": 1200}, "1,200"),
-        ({"untold_releases": 1}, "one"),
+        ({"untold_releases": 1}, "1 earlier release,"),
         ({"untold_releases": 1000}, "1,000"),
     ],
 )

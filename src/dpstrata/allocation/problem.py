@@ -11,7 +11,6 @@ from dpstrata.allocation.form_terms import FormTerms
 from dpstrata.allocation.terms import Terms
 from dpstrata.errors import InfeasibleError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray
-from dpstrata.words.numbers import counted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +78,9 @@ class Problem:
         if not np.array_equal(self.lower, self.forms.fewest * len(self.forms.shares)):
             return f"the sum of the minimums ({least:,})"
         each = "two people" if np.all(self.forms.fewest == 2) else "enough people for two answers"
-        return f"{least:,}, {each} on each of {counted(len(self.forms.shares), 'form')} in every stratum"
+        forms = len(self.forms.shares)
+        on_forms = f" on each of {forms} forms" if forms > 1 else ""
+        return f"{least:,}, {each}{on_forms} in every stratum"
 
     @property
     def planned(self) -> bool:

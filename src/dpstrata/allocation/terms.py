@@ -259,9 +259,9 @@ class Terms:
         spent = np.log1p(n / self.kinks * self.promise.odds_minus_one)
         return np.where(n < self.kinks, np.minimum(spent, promised), promised)
 
-    def noise_variances(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
+    def noise_variances(self, n: FloatArray) -> FloatArray:
         """v(e(n)): the variance of one draw of noise."""
-        return blockwise(lambda m, part: self.noise.variance_at(self.budgets(m, part)), n, rows)
+        return blockwise(lambda m, part: self.noise.variance_at(self.budgets(m, part)), n, ALL)
 
     def values(self, n: FloatArray, rows: Rows = ALL) -> FloatArray:
         """f(n), whole: with the tilt and without the finite population correction."""

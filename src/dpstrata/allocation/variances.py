@@ -60,12 +60,6 @@ def variance_parts(
     return VarianceParts(sampling=float((weight * sampling).sum()), privacy=noise)
 
 
-def answer_noise(problem: Problem, sizes: IntArray, *, finite_population: bool) -> float:
-    """Return what noise that is drawn answer by answer adds to the variance; the rest is the office's."""
-    parts = question_parts(problem, sizes, finite_population=finite_population)
-    return float((problem.terms.coefficients**2 * (parts.device @ problem.forms.importances)).sum())
-
-
 def noise_of_figures(problem: Problem, sizes: IntArray) -> tuple[FloatArray, ...]:
     """Variance of the one draw of noise of each published figure, by family; nothing where there is none."""
     if not problem.families:

@@ -128,8 +128,8 @@ def _plain(values: FloatArray) -> FloatArray | float:
     return float(values) if np.ndim(values) == 0 else values
 
 
-def batch_epsilon(epsilon: float, *, cells: int, batch: int, delta: float = BATCH_DELTA) -> float:
-    r"""Return the loss, up to ``delta``, to someone who sees a batch of rows in no order.
+def batch_epsilon(epsilon: float, *, cells: int, batch: int) -> float:
+    r"""Return the loss, up to ``BATCH_DELTA``, to someone who sees a batch of rows in no order.
 
     Parameters
     ----------
@@ -139,8 +139,6 @@ def batch_epsilon(epsilon: float, *, cells: int, batch: int, delta: float = BATC
         K, how many different rows there are; at least 2.
     batch : int
         B, how many rows are seen together; at least 1.
-    delta : float
-        Between 0 and 1.
 
     Returns
     -------
@@ -163,7 +161,8 @@ def batch_epsilon(epsilon: float, *, cells: int, batch: int, delta: float = BATC
     low, high = 0.0, epsilon
     while high - low > 1e-3 * epsilon:
         middle = (low + high) / 2
-        low, high = (low, middle) if _delta_at(middle, epsilon, cells, batch) <= delta else (middle, high)
+        enough = _delta_at(middle, epsilon, cells, batch) <= BATCH_DELTA
+        low, high = (low, middle) if enough else (middle, high)
     return high
 
 

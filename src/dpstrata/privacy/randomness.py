@@ -71,17 +71,17 @@ class Chance:
     Parameters
     ----------
     probability : callable
-        Computes it as an mpmath number, at mpmath's current precision; between 0 and 1.
+        Computes it as a number of the mpmath context that it is given; between 0 and 1.
     """
 
     _BITS = 62
     _DIGITS = 8
 
-    def __init__(self, probability: Callable[[], Any]) -> None:
+    def __init__(self, probability: Callable[[Any], Any]) -> None:
         from mpmath import mp
 
         with mp.workprec(self._BITS * (self._DIGITS + 2)):
-            rest = probability()
+            rest = probability(mp)
             self._digits = []
             for _ in range(self._DIGITS):
                 rest = rest * 2**self._BITS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -81,20 +81,18 @@ class Guard:
             await self._send_refusal(*refusal, send_with_headers)
 
     def _refuse(self, headers: dict[bytes, str]) -> tuple[int, str] | None:
-        if not self._allows(_host_of(f"//{headers.get(b'host', '')}")):
+        if not self._allows(_split(f"//{headers.get(b'host', '')}").hostname):
             return (
                 400,
                 "the Host header must be localhost, or the name or address that the server was started with.",
             )
         origin = headers.get(b"origin")
-        if origin is not None and urlsplit_netloc(origin) != headers.get(b"host"):
+        if origin is not None and _split(origin).netloc != headers.get(b"host"):
             return 403, "requests must come from the page of this server."
         return None
 
     def _allows(self, host: str | None) -> bool:
-        if host is None:
-            return False
-        return host in self._hosts or (self._any_number and _is_number(host))
+        return host is not None and (host in self._hosts or (self._any_number and _is_number(host)))
 
     async def _send_refusal(self, status: int, sentence: str, send: Send) -> None:
         content = self._explain(status, sentence)
@@ -103,19 +101,12 @@ class Guard:
         await send({"type": "http.response.body", "body": content})
 
 
-def urlsplit_netloc(url: str) -> str | None:
-    """Return host and port of an address, ``None`` where there is none."""
+def _split(url: str) -> SplitResult:
+    """Take an address apart; nothing is in one that is none."""
     try:
-        return urlsplit(url).netloc or None
+        return urlsplit(url)
     except ValueError:
-        return None
-
-
-def _host_of(url: str) -> str | None:
-    try:
-        return urlsplit(url).hostname
-    except ValueError:
-        return None
+        return urlsplit("")
 
 
 def _is_number(host: str) -> bool:

@@ -54,11 +54,6 @@ def plan_of(request: DesignRequest) -> tuple[Design, list[str]]:
     return plan, warned
 
 
-def reply_health(body: bytes, parameters: Parameters) -> Reply:
-    """Say that a worker answers."""
-    return reply_json({"status": "ok", "version": __version__})
-
-
 def reply_design(body: bytes, parameters: Parameters) -> Reply:
     """Design, and describe the result in figures, words and charts."""
     plan, warned = plan_of(DesignRequest.read(body))
@@ -169,9 +164,8 @@ def describe_forms(plan: Design) -> dict[str, Any]:
     return {"forms": forms, "questions": questions}
 
 
-def reply_precision(body: bytes, parameters: Parameters) -> Reply:
+def reply_precision(plan: Design, parameters: Parameters) -> Reply:
     """Draw the precision against the number of interviews."""
-    plan, _ = plan_of(DesignRequest.read(body))
     rows, best = precision_rows(plan)
     return reply_json(
         {
@@ -183,9 +177,8 @@ def reply_precision(body: bytes, parameters: Parameters) -> Reply:
     )
 
 
-def reply_epsilon(body: bytes, parameters: Parameters) -> Reply:
+def reply_epsilon(plan: Design, parameters: Parameters) -> Reply:
     """Draw the precision against epsilon."""
-    plan, _ = plan_of(DesignRequest.read(body))
     promise = plan.inputs.promise
     if not promise.amplified:
         raise RefusedError(422, f"varying the promise requires epsilon, got {never_amplified()}.")
@@ -193,15 +186,9 @@ def reply_epsilon(body: bytes, parameters: Parameters) -> Reply:
     return reply_json({"chart": chart.spec})
 
 
-def reply_offers(body: bytes, parameters: Parameters) -> Reply:
-    """Say what would do better for the same goal."""
-    plan, _ = plan_of(DesignRequest.model_validate_json(body))
-    return reply_json({"offers": find_offers(plan)})
-
-
 def reply_misfits(body: bytes, parameters: Parameters) -> Reply:
     """Say which mechanisms do not go with the other options."""
-    request = OptionsRequest.model_validate_json(body)
+    request = OptionsRequest.read(body)
     return reply_json({"misfits": find_misfits(request.options.arguments())})
 
 
@@ -250,42 +237,14 @@ def reply_compare(body: bytes, parameters: Parameters) -> Reply:
     )
 
 
-def reply_protection(body: bytes, parameters: Parameters) -> Reply:
-    """Say whom the plan protects against, and what the other choices would cost."""
-    plan, _ = plan_of(DesignRequest.read(body))
-    return reply_json(describe_protection(plan, parameters["language"]))
-
-
-def reply_table(body: bytes, parameters: Parameters) -> Reply:
-    """Read a table file into columns of cells, as they stand; nothing is kept."""
-    return reply_json(read_upload(parameters.get("name", ""), body))
-
-
-def reply_questions(body: bytes, parameters: Parameters) -> Reply:
-    """Read an XLSForm or a table of questions into columns of cells; nothing is kept."""
-    return reply_json(read_questions(parameters.get("name", ""), body))
-
-
-def reply_examples(body: bytes, parameters: Parameters) -> Reply:
-    """Name the shipped examples."""
-    return reply_json(list_examples())
-
-
-def reply_example(body: bytes, parameters: Parameters) -> Reply:
-    """Return one of them."""
-    return reply_json(open_example(parameters["name"]))
-
-
-def reply_download(body: bytes, parameters: Parameters, *, ending: str, kind: str) -> Reply:
+def reply_download(plan: Design, parameters: Parameters, *, ending: str, kind: str) -> Reply:
     """Write a file of the design, as the library would."""
-    plan, _ = plan_of(DesignRequest.read(body))
     path = Path(f"design.{ending}")
     return Reply(design_content(plan, path), kind=kind, name=path.name)
 
 
-def reply_strata(body: bytes, parameters: Parameters) -> Reply:
+def reply_strata(plan: Design, parameters: Parameters) -> Reply:
     """Write the strata file that the code reads."""
-    plan, _ = plan_of(DesignRequest.read(body))
     path = Path("strata.csv")
     return Reply(table_content(strata_columns(plan), path), kind=CSV, name=path.name)
 
@@ -299,35 +258,38 @@ def reply_question_file(body: bytes, parameters: Parameters) -> Reply:
     return Reply(table_content(questionnaire.table(), path), kind=CSV, name=path.name)
 
 
-def reply_preview(body: bytes, parameters: Parameters) -> Reply:
+def reply_preview(plan: Design, parameters: Parameters) -> Reply:
     """Make the kit of the respondents' page; the server keeps it for as long as it shows the page."""
-    plan, _ = plan_of(DesignRequest.read(body))
     return Reply(respondent_kit(plan).content)
 
 
-def reply_report(body: bytes, parameters: Parameters) -> Reply:
+def reply_report(plan: Design, parameters: Parameters) -> Reply:
     """Write the report."""
-    plan, _ = plan_of(DesignRequest.read(body))
     return Reply(report_html(plan).encode(), kind="text/html; charset=utf-8", name="report.html")
 
 
+def _of_plan(make: Callable[[Design, Parameters], Reply]) -> Job:
+    """Make a job of what is done with the plan that a request asks for."""
+    return lambda body, parameters: make(plan_of(DesignRequest.read(body))[0], parameters)
+
+
 JOBS: dict[str, Job] = {
-    "health": reply_health,
+    "health": lambda *_: reply_json({"status": "ok", "version": __version__}),
     "design": reply_design,
-    "precision": reply_precision,
-    "epsilon": reply_epsilon,
-    "offers": reply_offers,
+    "precision": _of_plan(reply_precision),
+    "epsilon": _of_plan(reply_epsilon),
+    "offers": _of_plan(lambda plan, _: reply_json({"offers": find_offers(plan)})),
     "misfits": reply_misfits,
     "compare": reply_compare,
-    "protection": reply_protection,
-    "table": reply_table,
-    "questions": reply_questions,
-    "examples": reply_examples,
-    "example": reply_example,
-    "document": partial(reply_download, ending="json", kind="application/json"),
-    "csv": partial(reply_download, ending="csv", kind=CSV),
-    "strata": reply_strata,
+    "protection": _of_plan(lambda plan, asked: reply_json(describe_protection(plan, asked["language"]))),
+    "table": lambda body, asked: reply_json(read_upload(asked.get("name", ""), body)),
+    "questions": lambda body, asked: reply_json(read_questions(asked.get("name", ""), body)),
+    "examples": lambda *_: reply_json(list_examples()),
+    "example": lambda _, asked: reply_json(open_example(asked["name"])),
+    "document": _of_plan(partial(reply_download, ending="json", kind="application/json")),
+    "csv": _of_plan(partial(reply_download, ending="csv", kind=CSV)),
+    "strata": _of_plan(reply_strata),
     "question_file": reply_question_file,
-    "preview": reply_preview,
-    "report": reply_report,
+    "preview": _of_plan(reply_preview),
+    "report": _of_plan(reply_report),
 }

@@ -175,7 +175,11 @@ def consent_text(figures: ConsentFigures, language: str) -> Consent:
         known = ", ".join(f"{each} ({text['names'][0]})" for each, text in texts().items())
         raise InputError.must("language", f"have texts for respondents; there are {known}", language)
     text = texts()[code]
-    said = {"who": _who(figures, text), "published": _published(figures, text), "how": _how(figures, text)}
+    said = {
+        "who": _who(figures, text),
+        "published": _published(figures, text),
+        "how": [text["sentences"]["how_changed" if figures.changes_answers else "how_added"]],
+    }
     parts = tuple((text["headings"][part], tuple(said[part])) for part in PARTS)
     return Consent(code, text["direction"], text["headings"]["title"], parts, figures)
 
@@ -256,11 +260,6 @@ def _published(figures: ConsentFigures, text: Mapping[str, Any]) -> Iterator[str
     yield sentences["general"]
     if not figures.everyone:
         yield sentences["secret"]
-
-
-def _how(figures: ConsentFigures, text: Mapping[str, Any]) -> Iterator[str]:
-    """Say how it works, in a sentence."""
-    yield text["sentences"]["how_changed" if figures.changes_answers else "how_added"]
 
 
 def _sure(text: Mapping[str, Any], limited: str, certain: str, share: float) -> str:

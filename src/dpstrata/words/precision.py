@@ -40,12 +40,15 @@ class Precision(ABC):
     """What it is called: "standard error"."""
     whole: ClassVar[str] = "the variance"
     """What privacy has a share of."""
-    explained: ClassVar[str] = ""
-    """What must be said beside a curve of it."""
 
     def __init__(self, inputs: Inputs, unit: float = 1.0) -> None:
         self._inputs = inputs
         self.unit = unit
+
+    @property
+    def explained(self) -> str:
+        """What must be said beside a curve of the design's own values; nothing of plain ones."""
+        return "" if self.unit == 1.0 else "Standard errors are shares of the range of the answers."
 
     @property
     @abstractmethod
@@ -136,7 +139,10 @@ class _SeveralQuestions(Precision):
     """The typical standard error of questions, as a share of their ranges."""
 
     name = "typical standard error"
-    explained = "Standard errors are typical ones, as shares of a question's range."
+
+    @property
+    def explained(self) -> str:
+        return "Standard errors are typical ones, as shares of a question's range."
 
     @property
     def axis(self) -> str:
@@ -144,7 +150,7 @@ class _SeveralQuestions(Precision):
 
     @property
     def minimised(self) -> str:
-        return "the average variance of the questions, in squared ranges and weighted by importance"
+        return "the average variance of the questions (in squared ranges, weighted by importance)"
 
     def written(self, value: float, *, short: bool = False) -> str:
         return as_percent(value)

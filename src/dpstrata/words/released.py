@@ -69,15 +69,12 @@ def _earlier_releases(release: Released) -> list[str]:
             "anyone who knows that, their local budgets add up."
         )
     if release.untold_releases:
+        releases = counted(release.untold_releases, "earlier release")
         said.append(
-            f"Nobody can be recognised in {_earlier(release.untold_releases)}, because those digests in the "
-            "ledger were made with another key; more of those who answered may have answered before."
+            f"Nobody can be recognised in {releases}, because those digests in the ledger were made with "
+            "another key; more of those who answered may have answered before."
         )
     return said
-
-
-def _earlier(releases: int) -> str:
-    return "one earlier release" if releases == 1 else f"{releases:,} earlier releases"
 
 
 def release_notes(response: Response | None, blank: int, *, taken_up: bool = False) -> tuple[str, ...]:

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from dpstrata.designs.record import Design
-    from dpstrata.fielding.ledger import Entry
     from dpstrata.fielding.neighbours import StandIn
     from dpstrata.fielding.results.results import Results
     from dpstrata.fielding.results.table import Estimate
+    from dpstrata.present.report.results import Published
     from dpstrata.privacy.promises import Spent
 
 REPORTED = "reported_stratum"
@@ -202,19 +202,14 @@ def doubts_in_words(result: Results) -> list[str]:
     known = {name: result.questions[name] for name in questions if name in result.questions}
     about = {name: each for name, each in known.items() if not each.known.crossed}
     stand_ins = {name: each.stand_ins for name, each in about.items() if each.stand_ins}
+    zero = names_of(result.shown.at(result.shown.columns.lower == 0), result.shown)
     return [
-        *_not_told_from_zero(result.shown),
+        *([f"{counted(len(zero), 'estimate')} cannot be told from zero: {_listed(zero)}."] if zero else []),
         *([_SAFE_IN_WORDS] if result[0].safe_lower is not None else []),
         *(_without_answers(result, name, each) for name, each in stand_ins.items()),
         *_doubts({name: each.doubts for name, each in about.items()}),
         *result.notes,
     ]
-
-
-def _not_told_from_zero(shown: Results) -> list[str]:
-    """Name the estimates whose intervals begin at zero."""
-    names = names_of(shown.at(shown.columns.lower == 0), shown)
-    return [f"{counted(len(names), 'estimate')} cannot be told from zero: {_listed(names)}."] if names else []
 
 
 def names_of(rows: Results, among: Results) -> list[str]:
@@ -356,16 +351,14 @@ def unlisted_in_words(name: str) -> str:
     )
 
 
-def cautions_of_ledger(
-    plan: Design, name: str, spent: Spent | None, released: Sequence[str], *, listed: bool
-) -> list[str]:
+def cautions_of_ledger(plan: Design, published: Published) -> list[str]:
     """Warn of a file that was altered or is on no ledger, and of more spent than the design promises."""
     found = []
-    if released:
-        found.append(altered_in_words(name, released))
-    elif not listed:
-        found.append(unlisted_in_words(name))
-    promised = _promised(plan)
+    if published.others:
+        found.append(altered_in_words(published.name, published.others))
+    elif published.entry is None:
+        found.append(unlisted_in_words(published.name))
+    promised, spent = _promised(plan), published.spent
     if spent is not None and _exceeds(spent, promised):
         who = "this design promises" if plan.waves is None else "both waves promise together"
         found.append(
@@ -404,10 +397,9 @@ def _exceeds(spent: Spent, other: Spent) -> bool:
     return any(more > less * (1.0 + 1e-9) for more, less in pairs)
 
 
-def kept_in_words(
-    plan: Design, name: str, entry: Entry | None, spent: Spent | None, released: Sequence[str]
-) -> str:
+def kept_in_words(plan: Design, published: Published) -> str:
     """State what the ledger says of the published file, and what everyone has spent in all."""
+    name, entry, spent = published.name, published.entry, published.spent
     if spent is None:
         return (
             f"No ledger beside {name} or the design lists this file. What follows is what the design "
@@ -417,8 +409,9 @@ def kept_in_words(
     all_of_them = f"All releases of this population together have spent {spent.in_words}."
     if entry is None:
         return (
-            f"The ledger does not list {name} as it is now. It lists {', '.join(released)} as released under "
-            f"this design. {all_of_them} What follows is what the design promises for one release."
+            f"The ledger does not list {name} as it is now. It lists {', '.join(published.others)} as "
+            f"released under this design. {all_of_them} What follows is what the design promises for one "
+            "release."
         )
     listed = (
         f"The ledger lists {name}, unchanged, as {entry.status} under this design; it added "

@@ -76,18 +76,15 @@ def evaluation_sentences(scored: Evaluation) -> list[str]:
     """Say how good the allocation is."""
     precision = precision_of(scored.best)
     given = scored.variance if scored.standard_error is None else scored.standard_error
+    ratio = "the best possible" if scored.ratio == 1 else f"{scored.ratio:.4g} times that of the best"
     measure = "planned variance" if scored.best.problem.planned else "variance"
     return [
         f"Your allocation has {precision.of(given)}; the best one {_as_large(scored)} has "
-        f"{precision.written(scored.best.precision)}. Its {measure} is {_beside_the_best(scored.ratio)}.",
+        f"{precision.written(scored.best.precision)}. Its {measure} is {ratio}.",
         *([] if scored.best.expected_answers is None else [_response_in_words(scored)]),
         *([] if scored.cost is None else [_cost_in_words(scored, scored.cost)]),
         proof_in_words(scored.best, scored.certificate),
     ]
-
-
-def _beside_the_best(ratio: float) -> str:
-    return "the best possible" if ratio == 1 else f"{ratio:.4g} times that of the best"
 
 
 def _as_large(scored: Evaluation) -> str:

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from dpstrata.allocation.solvers.exhaustive import first_stage
+from dpstrata.allocation.solvers.exhaustive import solve_by_first_stage
 from dpstrata.allocation.solvers.solve import solve
 from problems import PAPER_SDS, PAPER_SIZES, make_problem, plain_term
 
@@ -123,7 +123,7 @@ def test_the_papers_radius_can_miss_the_optimum_by_its_own_lemma():
         objective="custom",
         coefficients=np.sqrt(A) / 0.5,
     )
-    stage = first_stage(problem)
+    stage = solve_by_first_stage(problem)
     best = solve(problem).sizes
     assert best.tolist() == [8, 7, 7]
     assert np.linalg.norm(best - stage.relaxed_sizes) == pytest.approx(0.690, abs=1e-3)

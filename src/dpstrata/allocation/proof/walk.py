@@ -80,18 +80,6 @@ def priced_costs(
     problem: SingleMean, price: float, room_prices: FloatArray, guess: IntArray, sizes: IntArray
 ) -> FloatArray:
     """Minimise f(n) + λ·(n − sizes) − μ·room(n) in every stratum, less what rounding may have added."""
-    n = best_with_room(problem, price, room_prices, guess)
-    parts = (
-        problem.problem.terms.values(n.astype(float)),
-        price * (n - sizes),
-        -room_prices * problem.room(n.astype(float)),
-    )
-    cost = parts[0] + parts[1] + parts[2]
-    return np.asarray(cost - ROUNDING * (np.abs(parts[0]) + np.abs(parts[1]) + np.abs(parts[2])))
-
-
-def best_with_room(problem: SingleMean, price: float, room_prices: FloatArray, guess: IntArray) -> IntArray:
-    """Minimise f(n) + λn − μ·room(n) in every stratum."""
     inner = problem.problem
 
     def gain(n: FloatArray, rows: IntArray) -> FloatArray:
@@ -99,7 +87,10 @@ def best_with_room(problem: SingleMean, price: float, room_prices: FloatArray, g
         return inner.terms.gain(n, rows) + room_prices[rows] * more
 
     worth = np.full(len(guess), price + inner.terms.origin)
-    return first_not_worth(gain, worth, inner.lower, inner.upper, guess)
+    n = first_not_worth(gain, worth, inner.lower, inner.upper, guess)
+    x = n.astype(float)
+    parts = np.stack([inner.terms.values(x), price * (n - sizes), -room_prices * problem.room(x)])
+    return np.asarray(parts.sum(axis=0) - ROUNDING * np.abs(parts).sum(axis=0))
 
 
 def roots(excess: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -159,11 +150,12 @@ def share_people(
     level = np.flatnonzero(first - least[figure] <= slack)
     regret = costs[:, level] - least[figure[level]]
     low, high = fewest[level], most[level]
-    for each, by in zip(regret, change, strict=True):  # beyond these numbers it costs more than the slack
-        if by > 0:
-            low = np.maximum(low, np.ceil(_divided(each - slack, by)))
-        elif by < 0:
-            high = np.minimum(high, np.floor(_divided(each - slack, by)))
+    with np.errstate(over="ignore"):  # infinite where it is so far away
+        for each, by in zip(regret, change, strict=True):  # beyond these numbers it costs more than the slack
+            if by > 0:
+                low = np.maximum(low, np.ceil((each - slack) / by))
+            elif by < 0:
+                high = np.minimum(high, np.floor((each - slack) / by))
     width = np.maximum(high - low + 1.0, 0.0)
     if width.sum() > _MOST_PAIRS:
         return Shared(bound, None)
@@ -181,11 +173,6 @@ def share_people(
     extra, chosen = _added_up(_tables(own, d.astype(np.int64), more, level[rows], len(least)), slack)
     sums = value + np.abs(least).sum() + len(least) * float(np.abs(change).max() * np.abs(d).max(initial=0.0))
     return Shared(max(bound, bound + min(extra, slack) - ROUNDING * sums), chosen)
-
-
-def _divided(values: FloatArray, by: float) -> FloatArray:
-    with np.errstate(over="ignore"):  # infinite where it is so far away
-        return values / by
 
 
 class _Table(NamedTuple):

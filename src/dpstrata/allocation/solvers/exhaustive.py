@@ -17,8 +17,8 @@ so its result is not a proof; the exchange certificate is.
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.solvers.continuous import relax
 from dpstrata.allocation.solvers.solution import Solution
 from dpstrata.errors import DpstrataError, InputError, option
-from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.numerics.arrays import IntArray
 
 MOST_CANDIDATES = 50_000_000  # of exhaustive search
 MOST_IN_BALL = 100_000_000  # of a stage of Algorithm 1
@@ -127,81 +127,67 @@ def _pick_exactly(problem: Problem, rows: IntArray) -> IntArray:
     return winner
 
 
-def solve_exhaustively(problem: Problem, *, most_candidates: int = MOST_CANDIDATES) -> Solution:
+def solve_exhaustively(problem: Problem) -> Solution:
     """Try every allocation within the bounds.
 
     Parameters
     ----------
     problem : Problem
         Terms, bounds and total.
-    most_candidates : int
-        Refuse problems with more allocations than this.
 
     Raises
     ------
     InputError
         If there are too many allocations.
     """
-    number = count_compositions(problem.lower, problem.upper, problem.total, enough=most_candidates)
-    if number > most_candidates:
+    number = count_compositions(problem.lower, problem.upper, problem.total, enough=MOST_CANDIDATES)
+    if number > MOST_CANDIDATES:
         raise InputError(
-            f"exhaustive search tries at most {most_candidates:,} allocations, got a problem with more. "
+            f"exhaustive search tries at most {MOST_CANDIDATES:,} allocations, got a problem with more. "
             f"Use {option('method', 'exact')}."
         )
     best: IntArray = pick_best(problem, every_composition(problem.lower, problem.upper, problem.total))
     return Solution(np.asarray(best, dtype=np.int64), None, None)
 
 
-class FirstStage(NamedTuple):
-    """The nearest integer design and the ball around the continuous one."""
-
-    sizes: IntArray
-    relaxed_sizes: FloatArray
-    price: float
-    radius: float
-
-
-def first_stage(problem: Problem, *, most_candidates: int = MOST_IN_BALL) -> FirstStage:
-    """Round every size but the last up or down in the best way, and compute the radius."""
+def solve_by_first_stage(problem: Problem) -> Solution:
+    """Run the first stage alone: round all sizes but the last up or down in the best way, with the radius."""
     relaxed, price, terms = relax(problem)
     floor = np.clip(np.floor(relaxed), problem.lower, problem.upper).astype(np.int64)
     ceiling = np.clip(np.ceil(relaxed), problem.lower, problem.upper).astype(np.int64)
-    nearest = _search(problem, floor, ceiling, most_candidates)
+    nearest = _search(problem, floor, ceiling)
     _, H = problem.terms.curve(relaxed)
     curvature = float((problem.terms.scale * H / relaxed**3).min())
     excess = max(problem.objective(nearest) - problem.objective(relaxed), 0.0)
     radius = float(np.sqrt(2.0 * excess / curvature)) if curvature > 0 else np.inf
-    return FirstStage(nearest, relaxed, price - terms.origin, radius)
+    return Solution(nearest, relaxed, price - terms.origin, radius)
 
 
-def solve_by_first_stage(problem: Problem) -> Solution:
-    """Run the first stage alone: the best way to round all sizes but the last up or down."""
-    stage = first_stage(problem)
-    return Solution(stage.sizes, stage.relaxed_sizes, stage.price, stage.radius)
-
-
-def solve_by_algorithm1(problem: Problem, *, most_candidates: int = MOST_IN_BALL) -> Solution:
+def solve_by_algorithm1(problem: Problem) -> Solution:
     """Run both stages of the paper's algorithm.
 
     Raises
     ------
     InputError
-        If a stage has more than ``most_candidates`` candidates.
+        If a stage has too many candidates.
     """
-    stage = first_stage(problem, most_candidates=most_candidates)
-    reach = min(stage.radius, float(problem.total))
-    low = np.maximum(np.ceil(stage.relaxed_sizes - reach), problem.lower).astype(np.int64)
-    high = np.minimum(np.floor(stage.relaxed_sizes + reach), problem.upper).astype(np.int64)
-    best = _search(problem, np.minimum(low, stage.sizes), np.maximum(high, stage.sizes), most_candidates)
-    return Solution(best, stage.relaxed_sizes, stage.price, stage.radius)
+    stage = solve_by_first_stage(problem)
+    relaxed, radius = stage.relaxed_sizes, stage.radius
+    assert relaxed is not None
+    assert radius is not None
+    reach = min(radius, float(problem.total))
+    low = np.maximum(np.ceil(relaxed - reach), problem.lower).astype(np.int64)
+    high = np.minimum(np.floor(relaxed + reach), problem.upper).astype(np.int64)
+    best = _search(problem, np.minimum(low, stage.sizes), np.maximum(high, stage.sizes))
+    return replace(stage, sizes=best)
 
 
-def _search(problem: Problem, low: IntArray, high: IntArray, most_candidates: int) -> IntArray:
+def _search(problem: Problem, low: IntArray, high: IntArray) -> IntArray:
     """Search all sizes from ``low`` to ``high`` for strata but the last, which makes up the total."""
     number = float(np.prod((high - low + 1)[:-1].astype(float)))
-    if number > most_candidates:
+    if number > MOST_IN_BALL:
         raise InputError(
-            f"Algorithm 1 tries at most {most_candidates:,} candidates, got a stage with {number:.3g}. "
+            f"Algorithm 1 tries at most {MOST_IN_BALL:,} candidates, got a stage with {number:.3g}. "
             f"Use {option('method', 'exact')}."
         )
     ranges = [np.arange(start, stop + 1) for start, stop in zip(low[:-1], high[:-1], strict=True)]

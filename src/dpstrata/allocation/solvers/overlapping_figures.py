@@ -36,7 +36,6 @@ _GAP = 1e-8  # of the relaxation, relative
 _FACTOR = 30.0  # by which τ rises
 _NEWTON = 60
 _ENOUGH = 1e-4  # half the squared Newton decrement at which a centre is close enough
-_PROMISING = 1e-3  # share by which strengths found anew for sizes may be better than those raised together
 _SHRINKS = (1.0, 0.9995, 0.999, 0.998, 0.996, 0.992, 0.984, 0.97)
 _ROUNDS = 6
 _FEW = 6  # strata between which single people are exchanged: rounding costs most where few people are asked
@@ -59,12 +58,10 @@ class Barrier:
         spare = total - self.lower.sum()
         self.n = self.lower + room * (spare / max(float(room.sum()), 1.0))
         self.W = np.concatenate(problem.noise_weights)
-        self.codes, self.B = [], []
-        start = 0
-        for family in problem.families:
-            self.codes.append(family.codes + start)
-            self.B.append(family.coefficients * problem.answer_range)
-            start += len(family)
+        # by families (rows) and strata: the place of its figure among all, and what a unit of strength uses
+        first = np.cumsum([0, *map(len, problem.families[:-1])])
+        self.codes = np.stack([family.codes + k for family, k in zip(problem.families, first, strict=True)])
+        self.B = np.stack([family.coefficients for family in problem.families]) * problem.answer_range
         alone = [family.smallest(problem.levels(self.n, family)) for family in problem.families]
         self.s = 0.5 * np.concatenate(problem.raised(self.n, alone))
         self.price = 0.0
@@ -84,8 +81,12 @@ class Barrier:
         return float(self.terms.values(n).sum() + (self.W / s**2).sum())
 
     def _slack(self, n: FloatArray, s: FloatArray) -> FloatArray:
-        used = sum((B * s[codes] for B, codes in zip(self.B, self.codes, strict=True)), np.zeros(len(n)))
-        return self.problem.room(n) - used
+        return np.asarray(self.problem.room(n) - (self.B * s[self.codes]).sum(axis=0))
+
+    def _add_up(self, values: FloatArray) -> FloatArray:
+        """Add up values by families and strata for every figure."""
+        sums = np.bincount(self.codes.ravel(), weights=values.ravel(), minlength=len(self.s))
+        return sums.astype(float, copy=False)
 
     def _merit(self, tau: float, n: FloatArray, s: FloatArray) -> float:
         """Return what is minimised; infinite outside."""
@@ -131,18 +132,11 @@ class Barrier:
         per = (slope / c) ** 2
         inverse = np.where(self.free, 1.0 / (own + per), 0.0)
         kappa = np.where(self.free, own * inverse, 1.0) / c**2
+        lifted = self.B * (slope * inverse / c**2)
+        g_s = self._add_up(self.B / c) - 2.0 * tau * self.W / s**3
         system = np.diag(6.0 * tau * self.W / s**4)
-        g_s = -2.0 * tau * self.W / s**3
-        q = np.zeros(len(s))
-        lifted = slope * inverse / c**2
-        right = np.zeros(len(s))
-        for codes, B in zip(self.codes, self.B, strict=True):
-            g_s += np.bincount(codes, weights=B / c, minlength=len(s))
-            q -= np.bincount(codes, weights=B * lifted, minlength=len(s))
-            right -= np.bincount(codes, weights=B * lifted * g_n, minlength=len(s))
-            for others, C in zip(self.codes, self.B, strict=True):
-                np.add.at(system, (codes, others), B * C * kappa)
-        right -= g_s
+        np.add.at(system, (self.codes[:, None], self.codes), self.B[:, None] * self.B * kappa)
+        q, right = -self._add_up(lifted), -self._add_up(lifted * g_n) - g_s
         share = float(inverse.sum())
         first = -float((inverse * g_n).sum())
         if share > 0:
@@ -150,10 +144,7 @@ class Barrier:
             right += q * (first / share)
         ds = _solve(system, right)
         nu = (first - float(q @ ds)) / share if share > 0 else 0.0
-        moved = np.zeros(len(n))
-        for codes, B in zip(self.codes, self.B, strict=True):
-            moved -= B * ds[codes]
-        dn = -inverse * (g_n + slope / c**2 * moved + nu)
+        dn = -inverse * (g_n - slope / c**2 * (self.B * ds[self.codes]).sum(axis=0) + nu)
         self.price, self.room_prices = max(nu / tau, 0.0), 1.0 / (tau * c)
         return dn, ds, -float(g_n @ dn + g_s @ ds)
 
@@ -173,19 +164,14 @@ class BestSizes:
         self.sizes: IntArray
         self.strengths: FloatArray
 
-    def try_strengths(self, s: FloatArray, guess: FloatArray, *, anew: bool = False) -> None:
-        """Allot people at strengths, lowered until there are enough people for them.
-
-        Then the strengths are raised together or, where that may pay, found anew for the sizes.
-        """
+    def try_strengths(self, s: FloatArray, guess: FloatArray) -> None:
+        """Allot people at strengths, lowered until there are enough people; then raise those together."""
         inner = self.problem.problem
         s = self._affordable(s, guess)
         lower = np.maximum(inner.lower, self.problem.sizes_for(self.problem.split(s), guess))
         if int(lower.sum()) > inner.total:
             return
-        n = np.asarray(solve_exactly(replace(inner, lower=lower)).sizes, dtype=np.int64)
-        if self._keep(n, s) < self.value * (1.0 + _PROMISING) and anew:
-            self._strengths_anew(n)
+        self._keep(np.asarray(solve_exactly(replace(inner, lower=lower)).sizes, dtype=np.int64), s)
 
     def improve(self) -> bool:
         """Find the best strengths of the sizes, and the best sizes of those strengths."""
@@ -210,12 +196,11 @@ class BestSizes:
         barrier.run()
         self._keep(n, barrier.s)
 
-    def _keep(self, n: IntArray, s: FloatArray) -> float:
+    def _keep(self, n: IntArray, s: FloatArray) -> None:
         strengths = self.problem.raised(n, self.problem.split(s))
         value = self.problem.value(n, strengths)
         if value < self.value:
             self.value, self.sizes, self.strengths = value, n, np.concatenate(strengths)
-        return value
 
     def _affordable(self, s: FloatArray, guess: FloatArray) -> FloatArray:
         """Lower strengths together until there are enough people for them."""

@@ -212,13 +212,17 @@ def parts_chart(plan: Design) -> Chart:
         ),
         height=180,
     )
+    ends = [
+        {"allocation": TITLES[row.design], "part": _error(row), "label": f"{_error(row):#.3g}"}
+        for row in compared
+    ]
     label = {"type": "text", "style": "note", "align": "left", "dx": 6}
     note = {"y": place, "x": {**amount, "stack": None}, "text": {"field": "label"}}
     told = (
         f"{TITLES[row.design]} {_error(row):#.3g}, {_privacy_share(row):.0%} from privacy" for row in compared
     )
     return described(
-        layered(chart, above=[_layer(_labelled_ends(compared), label, note)]),
+        layered(chart, above=[_layer(ends, label, note)]),
         f"{precision_of(plan).axis.capitalize()} by cause. {'; '.join(told)}.",
     )
 
@@ -239,14 +243,6 @@ def _parts_by_cause(compared: Sequence[Comparison]) -> list[dict[str, Any]]:
         {"allocation": TITLES[row.design], "cause": cause, "part": share * _error(row)}
         for row in compared
         for cause, share in (("sampling", 1.0 - _privacy_share(row)), ("privacy", _privacy_share(row)))
-    ]
-
-
-def _labelled_ends(compared: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """Say at the end of each bar what it comes to."""
-    return [
-        {"allocation": TITLES[row.design], "part": _error(row), "label": f"{_error(row):#.3g}"}
-        for row in compared
     ]
 
 

@@ -81,7 +81,8 @@ def sweep_chart(rows: Sequence[dict[str, Any]]) -> Chart:
         raise InputError("a chart needs at least one row of data.")
     columns = list(rows[0])
     varied = [name for name in columns[: columns.index("variance")] if name != "total"]
-    if not varied or _repeats(rows, varied):  # then totals were asked for, and do not just follow
+    told_apart = len({tuple(str(row[name]) for name in varied) for row in rows}) == len(rows)
+    if not varied or not told_apart:  # then totals were asked for, and do not just follow
         varied.append("total")
     numbers = [name for name in varied if all(isinstance(row[name], int | float) for row in rows)]
     x = max(numbers or ["total"], key=lambda name: len({row[name] for row in rows}))
@@ -223,17 +224,16 @@ def _results_chart(result: Results) -> Chart:
         found = found.at(found.columns.level != "")
     if not len(found):
         raise InputError("a chart of several questions shows shares, got means alone; see the table.")
+    return estimates_chart(found, "shares of the population" if several else what_is_estimated(found))
+
+
+def estimates_chart(rows: Results, of: str) -> Chart:
+    """Draw estimates of results with their intervals, each by what tells it apart from the others."""
     lines = [
         {"group": name, "estimate": row.estimate, "lower": row.lower, "upper": row.upper}
-        for name, row in zip(names_of(found, found), found, strict=True)
+        for name, row in zip(names_of(rows, rows), rows, strict=True)
     ]
-    of = "shares of the population" if several else what_is_estimated(found)
-    return intervals_chart(lines, confidence=result.confidence, of=of)
-
-
-def _repeats(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> bool:
-    """Whether these columns do not tell all rows apart."""
-    return len({tuple(str(row[name]) for name in names) for row in rows}) < len(rows)
+    return intervals_chart(lines, confidence=rows.confidence, of=of)
 
 
 def _plain(value: Any) -> str:

@@ -23,7 +23,7 @@ from dpstrata.fielding.results.results import Results, Wave
 from dpstrata.fielding.results.table import TOTAL, added, texts
 from dpstrata.numerics.arrays import IntArray
 from dpstrata.present.charts.chart import require_charts
-from dpstrata.present.charts.plot import intervals_chart
+from dpstrata.present.charts.plot import estimates_chart
 from dpstrata.present.report.markup import (
     bullets,
     check_report_path,
@@ -193,6 +193,8 @@ def results_html(
     language = require_language(plan, language)
     result, *ratios = [with_labels(plan, each, language) for each in (result, *ratios)]
     releases = _releases(plan, result, published or Published(), pilot)
+    shares = len(set(result.columns.level)) > 1
+    method = method_of_results(plan, _people(result, releases), shares=shares, waves=len(releases))
     body = [
         *_header(plan, result, releases, title),
         "<main>",
@@ -201,7 +203,7 @@ def results_html(
         section("ratios", "Ratios", *_ratios(plan, ratios, language)) if ratios else "",
         section("error", "Where the error comes from", error_by_cause(plan, result)),
         section("promise", "The promise that was kept", _promise(plan, releases)),
-        section("method", "Method", paragraphs(_method(plan, result, releases))),
+        section("method", "Method", paragraphs(method)),
         section("again", "How to reproduce it", _again(plan, releases, ratios, asked_for)),
         section("signatures", "Signatures", _signatures(releases)),
         "</main>",
@@ -258,13 +260,7 @@ def _header(plan: Design, result: Results, releases: Sequence[_Release], title: 
     ledger = [
         f"{each.prefix}{caution}"
         for each in releases
-        for caution in cautions_of_ledger(
-            each.plan,
-            each.published.name,
-            each.published.spent,
-            each.published.others,
-            listed=each.published.entry is not None,
-        )
+        for caution in cautions_of_ledger(each.plan, each.published)
     ]
     rows = result.at(result.columns.column != TOTAL)
     cautions = cautions_of_results(plan, doubts_in_words(result), _wide(plan, rows), len(rows), ledger)
@@ -275,11 +271,6 @@ def _header(plan: Design, result: Results, releases: Sequence[_Release], title: 
     summary = summary_table(result, SHOWN)
     yield "" if summary is None else table(summary)
     yield f"{paragraphs(cautions, kind='caution')}</header>"
-
-
-def _method(plan: Design, result: Results, releases: Sequence[_Release]) -> list[str]:
-    shares = len(set(result.columns.level)) > 1
-    return method_of_results(plan, _people(result, releases), shares=shares, waves=len(releases))
 
 
 def _people(result: Results, releases: Sequence[_Release]) -> tuple[int, int]:
@@ -380,29 +371,15 @@ def _ratios(plan: Design, ratios: Sequence[Results], language: str) -> Iterator[
 def _chart(rows: Results, of: str) -> str:
     """Draw estimates, those beyond what is possible at the end of their interval."""
     columns = rows.columns
-    drawn = np.clip(columns.estimate, columns.lower, columns.upper)
-    lines = [
-        {"group": name, "estimate": estimate, "lower": row.lower, "upper": row.upper}
-        for name, row, estimate in zip(names_of(rows, rows), rows, drawn.tolist(), strict=True)
-    ]
-    chart = intervals_chart(lines, confidence=rows.confidence, of=of)
-    beyond = (drawn != columns.estimate).any()
+    within = np.clip(columns.estimate, columns.lower, columns.upper)
+    chart = estimates_chart(replace(rows, columns=columns._replace(estimate=within)), of)
+    beyond = (within != columns.estimate).any()
     note = " Estimates beyond what is possible are drawn at the end of their interval." if beyond else ""
     return figure(chart, f"Estimates of {of} with {interval_in_words(rows)}s.{note}")
 
 
 def _promise(plan: Design, releases: Sequence[_Release]) -> str:
-    kept = [
-        each.prefix
-        + kept_in_words(
-            each.plan,
-            each.published.name,
-            each.published.entry,
-            each.published.spent,
-            each.published.others,
-        )
-        for each in releases
-    ]
+    kept = [each.prefix + kept_in_words(each.plan, each.published) for each in releases]
     raw = any(each.published.entry is not None and each.published.entry.raw for each in releases)
     privacy: dict[str, Any] = dict(plan.privacy)
     return (

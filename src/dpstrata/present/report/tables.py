@@ -86,8 +86,11 @@ def _questions_asked_for(plan: Design) -> tuple[str, str]:
     """Count the questions and the forms; of a single question, say what can be answered."""
     if len(plan.questions) > 1:
         return "questions", f"{len(plan.questions):,} on {counted(len(plan.forms), 'form')}"
-    clipped = ", others are clipped to it" if plan.inputs.clip else ""
-    return "answers", f"{plan.inputs.questions[0].answers}{clipped}"
+    (question,), (form,) = plan.inputs.questions, plan.forms
+    said = ", others are clipped to it" if plan.inputs.clip else ""
+    if form.cells and question.of_kind.rounded:
+        said = f", put on {form.levels[0]} levels at random"
+    return "answers", f"{question.answers}{said}"
 
 
 def spread_of_strata(plan: Design) -> bool:
@@ -166,7 +169,8 @@ def causes_table(plan: Design) -> TextTable:
         del causes["office"]
     parts = [(each.name, [float(getattr(each, cause)) for cause in causes]) for each in plan.questions]
     rows = [(name, *(f"{part / (sum(own) or 1.0):.0%}" for part in own)) for name, own in parts]
-    return TextTable("Where the variance of every question comes from", ("question", *causes.values()), rows)
+    what = "every question" if len(rows) > 1 else "the question"
+    return TextTable(f"Where the variance of {what} comes from", ("question", *causes.values()), rows)
 
 
 def published_table(plan: Design) -> TextTable | None:

@@ -103,9 +103,7 @@ class _Replacements(GridNoise):
 
     @cached_property
     def _replaces(self) -> Chance:
-        from mpmath import mp
-
-        return Chance(lambda: self.steps / (mp.exp(mp.mpf(self.e)) + self.steps))
+        return Chance(lambda mp: self.steps / (mp.exp(mp.mpf(self.e)) + self.steps))
 
     def shares(self, outputs: IntArray) -> FloatArray:
         """Debias: what every output says about every category, on a further axis."""

@@ -44,7 +44,7 @@ from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import CellNoise, GridNoise
-from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.mechanisms.kernels import Point, Slopes, Step
 
 FEWEST, MOST = 3, 21  # points of a scale
 _LARGEST = 13.0  # budget up to which the curve follows the variance; beyond it has a floor of 1e-6 or less
@@ -98,9 +98,7 @@ class Cells(Mechanism):
         s = 1.0 - start * u
         return np.asarray(u * (c0 * u + c1 * s) + s * s * (c2 + c3 * s / u))
 
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def remainder_slopes(self, at: Point, *, whole: bool = False) -> Slopes:
         """Evaluate the same with two derivatives; u' = −u(1 + u)."""
         u = at.b / at.z
         c0, c1, c2, c3, start = self._part(at.e, whole=whole)

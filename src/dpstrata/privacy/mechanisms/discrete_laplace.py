@@ -11,18 +11,25 @@ import numpy as np
 
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import DiscreteLaplaceNoise, GridNoise
-from dpstrata.privacy.mechanisms.kernels import Point, Step
-from dpstrata.privacy.mechanisms.noise import RowNoise, TableNoise
+from dpstrata.privacy.mechanisms.noise import RowNoise, ScaledNoise, TableNoise
 
 
-class DiscreteLaplace(Mechanism):
+class DiscreteLaplace(ScaledNoise, Mechanism):
     """v(e) = h²·2p/(1−p)² with p = exp(−e/K), for answers on a grid."""
 
     name = "discrete_laplace"
     title = "Discrete Laplace"
+
+    def __init__(self, space: AnswerSpace) -> None:
+        Mechanism.__init__(self, space)
+        self._steps = K = space.steps or 0
+        # in units of R² s(e/K)/K², like the noise on a table; of one step it is s(e), and nothing else
+        noise = RowNoise(2.0, 2.0) if K == 1 else TableNoise(np.array([K**-2.0]), np.array([float(K)]))
+        ScaledNoise.__init__(self, noise, space.range**2)
 
     def check(self) -> None:
         """Require a grid."""
@@ -31,11 +38,6 @@ class DiscreteLaplace(Mechanism):
                 f"Discrete Laplace protects answers on a grid, got {self.space.described}. Give the step "
                 f"of the grid too, as in {option('questions', '0:100:1')}, or use another mechanism."
             )
-        self._steps = K = self.space.steps
-        # in units of R² s(e/K)/K², like the noise on a table; of one step it is s(e), and nothing else
-        self._noise = TableNoise(np.array([K**-2.0]), np.array([float(K)])) if K > 1 else RowNoise(2.0, 2.0)
-        self.square, self.linear = self._noise.square, self._noise.linear
-        self.constant_remainder, self.rounding = self._noise.constant_remainder, self._noise.rounding
 
     def never_worse_than(self, least: float, most: float) -> frozenset[str]:
         """Whatever adds noise to answers of two values: it has s(e), to which the others add something."""
@@ -45,20 +47,6 @@ class DiscreteLaplace(Mechanism):
         """2p/(1 + p): all but the probability of no step."""
         p = float(np.exp(-e / self._steps))
         return 2.0 * p / (1.0 + p)
-
-    def remainder(self, at: Point, *, whole: bool = False) -> FloatArray:
-        """s(e/K)/K², less s(e)."""
-        return self._noise.remainder(at, whole=whole)
-
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """s(e/K)/K², less s(e), with two derivatives."""
-        return self._noise.remainder_slopes(at, whole=whole)
-
-    def remainder_step(self, step: Step, *, whole: bool = False) -> FloatArray:
-        """Increase of s(e/K)/K², less s(e)."""
-        return self._noise.remainder_step(step, whole=whole)
 
     def simulated_noise(self, e: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
         """Draw a difference of two geometric counts of steps; for simulations only."""

@@ -25,7 +25,7 @@ from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, fineness
-from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.mechanisms.kernels import Point, Slopes, Step
 from dpstrata.privacy.mechanisms.noise import ConstantRemainder
 
 LARGEST_LOCAL_DELTA = 0.01
@@ -96,7 +96,7 @@ class Gaussian(Mechanism):
             sigma = sigma * np.exp((np.log(loss) - goal) * loss * sigma / density)
         return np.asarray(sigma)
 
-    def _slopes(self, e: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _slopes(self, e: FloatArray) -> Slopes:
         """σ² with two derivatives in e."""
         from scipy.special import erfcx
 
@@ -115,9 +115,7 @@ class Gaussian(Mechanism):
         value = self._sigma(at.e) ** 2
         return value if whole else value - self._weight * kernels.s(at)
 
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def remainder_slopes(self, at: Point, *, whole: bool = False) -> Slopes:
         """σ², less w·s(e), with two derivatives."""
         value = self._slopes(at.e)
         if whole:

@@ -148,10 +148,8 @@ class WindowNoise(GridNoise):
 
     @cached_property
     def _inside(self) -> randomness.Chance:
-        from mpmath import mp
-
         w, outside = self.window, self.outside
-        return randomness.Chance(lambda: w / (w + outside * mp.exp(-mp.mpf(self.e))))
+        return randomness.Chance(lambda mp: w / (w + outside * mp.exp(-mp.mpf(self.e))))
 
 
 class CellNoise(WindowNoise):

@@ -21,6 +21,9 @@ import numpy as np
 
 from dpstrata.numerics.arrays import ALL, FloatArray, Rows
 
+Slopes = tuple[FloatArray, FloatArray, FloatArray]
+"""A function with two derivatives."""
+
 
 class Point:
     """A vector of local budgets e = ln(1 + C/n), in forms that lose no digits."""
@@ -63,7 +66,7 @@ def s(at: Point) -> FloatArray:
     return 2.0 * at.b / (at.z * at.z)
 
 
-def s_slopes(at: Point) -> tuple[FloatArray, FloatArray, FloatArray]:
+def s_slopes(at: Point) -> Slopes:
     """Evaluate s, s' and s''."""
     value = s(at)
     coth = (1.0 + at.b) / at.z
@@ -113,7 +116,7 @@ def inverse_square(at: Point) -> FloatArray:
     return 2.0 / (at.e * at.e)
 
 
-def inverse_square_slopes(at: Point) -> tuple[FloatArray, FloatArray, FloatArray]:
+def inverse_square_slopes(at: Point) -> Slopes:
     """Evaluate 2/e² with two derivatives."""
     inverse = 1.0 / at.e
     value = 2.0 * inverse * inverse
@@ -132,7 +135,7 @@ def r(at: Point) -> FloatArray:
     return _by_size(at.e, lambda: inverse_square(at) - s(at), lambda small: series(at.e[small]))
 
 
-def r_slopes(at: Point) -> tuple[FloatArray, FloatArray, FloatArray]:
+def r_slopes(at: Point) -> Slopes:
     """Evaluate r, r' and r''."""
     small = at.e < SERIES_BELOW
     if small.all():
@@ -182,9 +185,7 @@ def polynomial(x: FloatArray, coefficients: Sequence[float]) -> FloatArray:
     return value
 
 
-def polynomial_slopes(
-    x: FloatArray, coefficients: Sequence[float]
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def polynomial_slopes(x: FloatArray, coefficients: Sequence[float]) -> Slopes:
     """Evaluate it with two derivatives."""
     value = np.full_like(x, coefficients[-1])
     first = np.zeros_like(x)
@@ -217,9 +218,7 @@ def series(e: FloatArray, coefficients: Sequence[float] = SERIES) -> FloatArray:
     return polynomial(e * e, coefficients)
 
 
-def series_slopes(
-    e: FloatArray, coefficients: Sequence[float] = SERIES
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def series_slopes(e: FloatArray, coefficients: Sequence[float] = SERIES) -> Slopes:
     """Evaluate the series with two derivatives in e."""
     u = e * e
     value, first, second = polynomial_slopes(u, coefficients)

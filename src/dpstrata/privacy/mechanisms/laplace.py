@@ -8,7 +8,7 @@ from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import DiscreteLaplaceNoise, GridNoise
-from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.mechanisms.kernels import Point, Slopes, Step
 
 
 class Laplace(Mechanism):
@@ -22,9 +22,7 @@ class Laplace(Mechanism):
         """2/e², less s(e)."""
         return kernels.inverse_square(at) if whole else kernels.r(at)
 
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def remainder_slopes(self, at: Point, *, whole: bool = False) -> Slopes:
         """2/e², less s(e), with two derivatives."""
         return kernels.inverse_square_slopes(at) if whole else kernels.r_slopes(at)
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.mechanisms import kernels
-from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.mechanisms.kernels import Point, Slopes, Step
 
 
 class Noise(ABC):
@@ -50,9 +50,7 @@ class Noise(ABC):
         """ψ, in the unit."""
 
     @abstractmethod
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def remainder_slopes(self, at: Point, *, whole: bool = False) -> Slopes:
         """ψ, ψ' and ψ'', in the unit."""
 
     @abstractmethod
@@ -85,9 +83,7 @@ class ConstantRemainder(Noise):
         """Return the constant."""
         return np.full_like(at.e, self.constant_remainder)
 
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def remainder_slopes(self, at: Point, *, whole: bool = False) -> Slopes:
         """Return the constant, which does not change."""
         zero = np.zeros_like(at.e)
         return self.remainder(at), zero, zero
@@ -118,9 +114,7 @@ class ScaledNoise(Noise):
         """ψ of the other."""
         return self._noise.remainder(at, whole=whole)
 
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def remainder_slopes(self, at: Point, *, whole: bool = False) -> Slopes:
         """ψ of the other, with two derivatives."""
         return self._noise.remainder_slopes(at, whole=whole)
 
@@ -177,9 +171,7 @@ class TableNoise(Noise):
         """Describe the budgets of all tables: a column each."""
         return kernels.point(np.divide.outer(e, self._q))
 
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def remainder_slopes(self, at: Point, *, whole: bool = False) -> Slopes:
         """v(e), less the weight times s(e), with two derivatives."""
         parts = kernels.s_slopes(self._parts(at.e))
         slopes = [np.dot(part, self._g / self._q**order) for order, part in enumerate(parts)]

@@ -14,7 +14,7 @@ import numpy as np
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import GridNoise, WindowNoise, fineness
-from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.mechanisms.kernels import Point, Slopes, Step
 from dpstrata.privacy.mechanisms.staircase import BETTER_FROM
 
 
@@ -40,9 +40,7 @@ class Piecewise(Mechanism):
         below = 1.0 - q if whole else 1.0 + q
         return q / (3.0 * below * below)
 
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def remainder_slopes(self, at: Point, *, whole: bool = False) -> Slopes:
         """Evaluate the same with two derivatives; q' = −q/2."""
         q = np.sqrt(at.b)
         signed = -q if whole else q

@@ -97,9 +97,7 @@ class _Flips(GridNoise):
 
     @cached_property
     def _flips(self) -> Chance:
-        from mpmath import mp
-
-        return Chance(lambda: 1 / (1 + mp.exp(mp.mpf(self.e))))
+        return Chance(lambda mp: 1 / (1 + mp.exp(mp.mpf(self.e))))
 
     def shares(self, outputs: IntArray) -> FloatArray:
         """Debias."""

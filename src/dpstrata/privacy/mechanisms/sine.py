@@ -34,7 +34,7 @@ from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import CellNoise, GridNoise
-from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.mechanisms.kernels import Point, Slopes, Step
 
 # ν and a where both branches meet, the exact minimiser of V there, and how a changes on either side.
 _NU, _A = 0.9011004607923701, 1.3378274627886779
@@ -84,9 +84,7 @@ class Sine(Mechanism):
             value[low] = kernels.polynomial(at.e[low], _LOW)
         return value
 
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def remainder_slopes(self, at: Point, *, whole: bool = False) -> Slopes:
         """Evaluate the same with two derivatives; u' = −u(1 + u) and w' = −w(1 + u)/3."""
         low = at.e < _JOINT
         if low.all():
@@ -289,15 +287,11 @@ class SineCells(CellNoise):
 
     @cached_property
     def _kept(self) -> randomness.Chance:
-        from mpmath import mp
-
-        return randomness.Chance(lambda: 1 / (1 + mp.exp(-mp.mpf(self.e))))
+        return randomness.Chance(lambda mp: 1 / (1 + mp.exp(-mp.mpf(self.e))))
 
     @cached_property
     def _at_ends(self) -> randomness.Chance:
-        from mpmath import mp
-
-        return randomness.Chance(lambda: mp.mpf(self.ends))
+        return randomness.Chance(lambda mp: mp.mpf(self.ends))
 
     # --- readings -----------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise
-from dpstrata.privacy.mechanisms.kernels import Point, Step
+from dpstrata.privacy.mechanisms.kernels import Point, Slopes, Step
 
 BETTER_FROM = 2.0 * math.acosh((0.5 + math.cosh(math.acosh(3.0) / 3.0)) ** 3)
 """The budget of one answer from which on its variance is below that of the piecewise mechanism."""
@@ -57,9 +57,7 @@ class Staircase(Mechanism):
         h, y = _h_and_y(at)
         return (1.0 + y) / (4.0 * h) if whole else 0.25 / (1.0 + y + y * y)
 
-    def remainder_slopes(
-        self, at: Point, *, whole: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def remainder_slopes(self, at: Point, *, whole: bool = False) -> Slopes:
         """Evaluate the same with two derivatives; y' = y·tanh(e/2)/3."""
         _, y = _h_and_y(at)
         tanh = at.z / (1.0 + at.b)
@@ -132,10 +130,8 @@ class _Stairs(AdditiveGridNoise):
 
     @cached_property
     def _high(self) -> randomness.Chance:
-        from mpmath import mp
-
         K, r = self.steps, self.upper
-        return randomness.Chance(lambda: mp.mpf(r) / (r + mp.exp(-mp.mpf(self.e)) * (K - r)))
+        return randomness.Chance(lambda mp: mp.mpf(r) / (r + mp.exp(-mp.mpf(self.e)) * (K - r)))
 
     def noise(self, size: int) -> IntArray:
         """Draw stair, place and sign; minus zero is drawn again."""

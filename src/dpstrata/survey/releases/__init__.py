@@ -41,4 +41,6 @@ def release_of(options: Any) -> Release:
         raise InputError(f"{option(OPTION)} must be {known}, got {name!r}.", value=name)
     from dpstrata.survey.releases.rows import are_rows, kind_of_rows
 
-    return (kind_of_rows(name) if are_rows(options) else kind_of(name)).asked_for(options)
+    several = len(options.questions) > 1
+    kind = kind_of_rows(name, several=several) if are_rows(options) else kind_of(name)
+    return kind.asked_for(options)

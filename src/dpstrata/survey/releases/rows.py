@@ -70,24 +70,23 @@ def are_rows(inputs: Inputs) -> bool:
     return len(inputs.questions) > 1 or inputs.forms != AUTO or bool(counted)
 
 
-def kind_of_rows(name: str) -> type[Release]:
-    """Return the form of release of rows that a value of the option asks for."""
+def kind_of_rows(name: str, *, several: bool) -> type[Release]:
+    """Return the form of release of rows, of one answer or several, that a value of the option asks for."""
     if name not in _KINDS:
         raise InputError(
             f"rows of answers are published as they are or as tables; use {option(OPTION, 'sums')} or "
             f"{option(OPTION, 'microdata')} instead of {option(OPTION, name)}.",
             argument=OPTION,
         )
-    return _KINDS[name]
+    return _KINDS[name][several]
 
 
 class _OfRows(Release):
-    """What is said of whole rows, whatever is published of them."""
+    """What can be asked for, whatever is published of rows."""
 
     __slots__ = ()
 
     of_rows: ClassVar[bool] = True
-    protected: ClassVar[str] = "a person's answers, all of them together,"
 
     def settle(self, inputs: Inputs) -> None:
         """Give the only question its targets; refuse what is not for rows, and read the forms."""
@@ -132,10 +131,6 @@ class _OfRows(Release):
         """Name sums, where there are devices: the office never sees raw rows."""
         return () if device_epsilon is None else ("sums",)
 
-    def also_assumed(self, *, everyone: bool) -> tuple[str, ...]:
-        """Say how forms come to people; where everyone is asked, each form alone keeps the promise."""
-        return _FIXED, _DEALT if everyone else _DEALT_IN_SECRET
-
 
 def _give_targets(inputs: Inputs) -> None:
     """Make the targets of the survey those of its only question, so that they are stated once."""
@@ -155,14 +150,12 @@ def _give_targets(inputs: Inputs) -> None:
     put(inputs, "questions", replace(inputs.questions, questions=(own,)))
 
 
-class RowMicrodata(_OfRows, Microdata):
-    """Every randomised row is published."""
+class AnswerMicrodata(_OfRows, Microdata):
+    """Every randomised answer to the only question is published."""
 
     __slots__ = ()
 
     noise_sd_of: ClassVar[str] = "the mean"
-    published: ClassVar[str] = "a single randomised row"
-    published_one: ClassVar[str] = "one randomised row"
 
     def check(self, inputs: Inputs) -> None:
         """Refuse a device budget."""
@@ -172,6 +165,36 @@ class RowMicrodata(_OfRows, Microdata):
                 f"sample sizes; remove {option('device_epsilon')}, or use {option(OPTION, 'sums')}.",
                 argument="device_epsilon",
             )
+
+
+class _OfSeveral(_OfRows):
+    """What is said of rows of several answers, whatever is published of them."""
+
+    __slots__ = ()
+
+    protected: ClassVar[str] = "a person's answers, all of them together,"
+
+    @property
+    def also_public(self) -> tuple[str, ...]:
+        """Name the forms, and how many rows there are."""
+        return _FORMS, _ROWS
+
+    def also_assumed(self, *, everyone: bool) -> tuple[str, ...]:
+        """Say how forms come to people; where everyone is asked, each form alone keeps the promise."""
+        return _FIXED, _DEALT if everyone else _DEALT_IN_SECRET
+
+    def also_secret(self, *, everyone: bool) -> tuple[str, ...]:
+        """Name who got which form, as far as the sample hides anyone."""
+        return (*(() if everyone else (_WHO_GOT,)), *super().also_secret(everyone=everyone))
+
+
+class RowMicrodata(_OfSeveral, AnswerMicrodata):
+    """Every randomised row is published."""
+
+    __slots__ = ()
+
+    published: ClassVar[str] = "a single randomised row"
+    published_one: ClassVar[str] = "one randomised row"
 
     @property
     def who_noises(self) -> str:
@@ -187,15 +210,6 @@ class RowMicrodata(_OfRows, Microdata):
     def assumption(self) -> str:
         """Say that the order of rows tells nothing."""
         return "randomised rows are shuffled or added up before anything is released"
-
-    @property
-    def also_public(self) -> tuple[str, ...]:
-        """Name the forms, and how many rows there are."""
-        return _FORMS, _ROWS
-
-    def also_secret(self, *, everyone: bool) -> tuple[str, ...]:
-        """Name who got which, as far as the sample hides anyone."""
-        return () if everyone else (_WHO_GOT,)
 
     def against_the_office(self, largest: float, *, waves: int = 1) -> tuple[str, str]:
         """Say what one person's row tells."""
@@ -213,14 +227,14 @@ class RowMicrodata(_OfRows, Microdata):
         return "a person's randomised row, knowing who gave it"
 
 
-class RowSums(_OfRows, Sums):
-    """Tables of each form are published, with the office's noise."""
+class AnswerSums(_OfRows, Sums):
+    """The counts of the answers to the only question, or their sum, are published with the office's noise."""
 
     __slots__ = ()
 
-    budget_of: ClassVar[str] = "epsilon of a form"
-    published: ClassVar[str] = "what is published of a form"
-    published_one: ClassVar[str] = "one published form"
+    budget_of: ClassVar[str] = "epsilon of the totals"
+    published: ClassVar[str] = "what is published of a stratum"
+    published_one: ClassVar[str] = "the totals of a stratum"
     told: ClassVar[str] = "counts"
 
     @classmethod
@@ -246,6 +260,33 @@ class RowSums(_OfRows, Sums):
     def who_noises(self) -> str:
         """Name the layers."""
         return (
+            "devices send a person's answer as it is or a random one, and the office noises the totals of "
+            "each stratum"
+        )
+
+    @property
+    def assumption(self) -> str:
+        """Say what the office must do."""
+        return "the office publishes the noised totals once, and no single answer"
+
+    def seen_in_words(self) -> str:
+        """Name what has to be seen for the largest loss."""
+        return "what a person's device sends, or the noised totals of a stratum, knowing everyone invited"
+
+
+class RowSums(_OfSeveral, AnswerSums):
+    """Tables of each form are published, with the office's noise."""
+
+    __slots__ = ()
+
+    budget_of: ClassVar[str] = "epsilon of a form"
+    published: ClassVar[str] = "what is published of a form"
+    published_one: ClassVar[str] = "one published form"
+
+    @property
+    def who_noises(self) -> str:
+        """Name the layers."""
+        return (
             "devices send a person's row of answers as it is or a random one, and the office noises the "
             "tables of each form"
         )
@@ -259,15 +300,6 @@ class RowSums(_OfRows, Sums):
     def assumption(self) -> str:
         """Say what the office must do."""
         return "the office publishes the noised tables of each form once, and no single row"
-
-    @property
-    def also_public(self) -> tuple[str, ...]:
-        """Say that counts are published with tables."""
-        return _FORMS, _ROWS
-
-    def also_secret(self, *, everyone: bool) -> tuple[str, ...]:
-        """Name who got which form, as above, beside what devices send and the office's noise."""
-        return (*(() if everyone else (_WHO_GOT,)), *super().also_secret(everyone=everyone))
 
     def against_the_office(self, largest: float, *, waves: int = 1) -> tuple[str, str]:
         """Say what is left against the office, and if its file leaks."""
@@ -287,4 +319,8 @@ class RowSums(_OfRows, Sums):
         return "what a person's device sends, or a form's tables, knowing everyone who got that form"
 
 
-_KINDS: dict[str, type[Release]] = {"microdata": RowMicrodata, "sums": RowSums}
+# of one question, and of several
+_KINDS: dict[str, tuple[type[Release], type[Release]]] = {
+    "microdata": (AnswerMicrodata, RowMicrodata),
+    "sums": (AnswerSums, RowSums),
+}
