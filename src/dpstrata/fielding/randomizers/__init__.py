@@ -16,15 +16,20 @@ if TYPE_CHECKING:
 
 def randomizers_of(plan: Design) -> list[Randomizer]:
     """Return what is done to the answers on every form of a design, in their order."""
-    return [_randomizer(plan, place) for place in range(len(plan.forms))]
+    return [_randomizer(plan, place) for place in range(_forms(plan))]
 
 
 def randomizer_of(plan: Design, form: SupportsIndex) -> Randomizer:
     """Return what is done to the answers on a form, numbered from 1 on."""
     number = 0 if isinstance(form, bool) or not isinstance(form, SupportsIndex) else index(form)
-    if not 1 <= number <= len(plan.forms):
-        raise InputError(f"form must be a whole number from 1 to {len(plan.forms)}.")
+    if not 1 <= number <= _forms(plan):
+        raise InputError(f"form must be a whole number from 1 to {_forms(plan)}.")
     return _randomizer(plan, number - 1)
+
+
+def _forms(plan: Design) -> int:
+    """Count the forms; to noise one person's answer need not wait for the budgets of all strata."""
+    return len(plan.forms) if plan.inputs.rows else 1
 
 
 def _randomizer(plan: Design, place: int) -> Randomizer:
