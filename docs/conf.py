@@ -66,7 +66,7 @@ nitpick_ignore_regex = [
     ),  # aliases of a few strings, records or a callable
     (
         "py:.*",
-        r"dpstrata\.(privacy\.answer_space\.AnswerSpace|allocation\.terms\.Terms|allocation\.form_terms\.FormTerms|privacy\.mechanisms\.noise\.Noise|survey\.questionnaires\.kinds\.base\.QuestionKind|privacy\.rows\.Quadratic|allocation\.domains\.(Family|Partition)|survey\.goals\.\w+|survey\.targets\.\w+|survey\.releases\.base\.Release|words\.tables\.TextTable|fielding\.sample\.ReportKey|fielding\.covariances\.(Errors|Origins)|fielding\.results\.(form_figures\.FormCounts|figures\.QuestionFigures)|allocation\.posing\.DefaultMinimum)|Release",
+        r"dpstrata\.(privacy\.answer_space\.AnswerSpace|allocation\.terms\.Terms|allocation\.form_terms\.FormTerms|privacy\.mechanisms\.noise\.Noise|survey\.questionnaires\.kinds\.base\.QuestionKind|privacy\.rows\.Quadratic|allocation\.domains\.(Family|Partition)|survey\.goals\.\w+|survey\.targets\.\w+|survey\.releases\.base\.Release|words\.tables\.TextTable|fielding\.sample\.ReportKey|fielding\.covariances\.(Errors|Origins)|fielding\.results\.(form_figures\.TableCounts|figures\.QuestionFigures)|allocation\.posing\.DefaultMinimum)|Release",
     ),  # inner parts
 ]
 

@@ -37,7 +37,7 @@ def carried_out(plan, noise, generator):
         table.append(kept + generator.multinomial(n - kept.sum(), np.full(cells, 1 / cells)))
     counts = np.array(table) + generator.normal(size=PEOPLE.shape) * np.sqrt(noise)[:, None]
     counts -= (counts.sum(axis=1) - plan.sample_sizes)[:, None] / cells
-    return TableCounts(("smokes", "trust"), (2, 5), counts, None, noise)
+    return TableCounts(0, plan.sample_sizes, ("smokes", "trust"), (2, 5), counts, None, noise)
 
 
 def devices(plan):
@@ -72,7 +72,7 @@ def test_squared_standard_errors_are_variances_on_average(asked, noise, cell):
     found = []
     for _ in range(REPEATS):
         table = carried_out(plan, noise, generator)
-        found.append(joined(plan, "", [(0, share_on(plan, 0, plan.sample_sizes, table, cell))]).variances)
+        found.append(joined(plan, "", [share_on(plan, table, cell)]).variances)
     exact, stated = exact_variance(plan, noise, cell), np.mean(found, axis=0)
     assert WEIGHTS**2 @ stated == pytest.approx(WEIGHTS**2 @ exact, rel=0.05)
     assert (stated[2:] / exact[2:]).max() < 1.2  # strata with 50 answers or more; 1.27 before

@@ -8,7 +8,7 @@ import pytest
 import dpstrata as dps
 from commands import run
 from dpstrata.fielding.estimate import estimate, reader_of
-from dpstrata.fielding.results.form_figures import FormCounts, TableCounts
+from dpstrata.fielding.results.form_figures import TableCounts
 from dpstrata.fielding.results.ratios import estimate_ratio
 from dpstrata.fielding.results.table import Estimate
 from extent import few
@@ -189,8 +189,8 @@ def tables(plan, people, generator):
         drawn = generator.multivariate_hypergeometric(each, plan.sample_sizes[i])
         kept = generator.binomial(drawn, odds / (odds + 4))
         counts.append(kept + generator.multinomial(drawn.sum() - kept.sum(), np.full(4, 1 / 4)))
-    table = TableCounts(("home", "ill"), (2, 2), np.array(counts, dtype=float), None, np.zeros(len(people)))
-    return [FormCounts(plan.sample_sizes, (table,))]
+    counts, nothing = np.array(counts, dtype=float), np.zeros(len(people))
+    return [TableCounts(0, plan.sample_sizes, ("home", "ill"), (2, 2), counts, None, nothing)]
 
 
 @pytest.mark.slow
@@ -225,12 +225,12 @@ def test_a_stratum_without_answers_says_whose_ratio_it_has():
         total=600,
     )
     people = np.tile([200, 200, 200, 300], (3, 1)) + np.array([[0], [25], [50]])
-    [form] = tables(plan, people, np.random.default_rng(1))
-    form.tables[0].counts[1] = 0
-    form = form._replace(answers=form.tables[0].counts.sum(axis=1).astype(int))
+    [table] = tables(plan, people, np.random.default_rng(1))
+    table.counts[1] = 0
+    table = table._replace(answers=table.counts.sum(axis=1).astype(int))
     rows = [
         Estimate(*cells)
-        for cells in zip(*estimate_ratio(plan, [form], *AMONG)[0].lists().values(), strict=True)
+        for cells in zip(*estimate_ratio(plan, [table], *AMONG)[0].lists().values(), strict=True)
     ]
     assert [row.taken_from for row in rows] == ["", "", "a", ""]
     assert [row.largest_bias for row in rows] == [None, 0.0, None, 0.0]  # a ratio's is not worked out

@@ -12,7 +12,7 @@ from dpstrata.fielding.intervals.of_design import PartLimits
 from dpstrata.fielding.intervals.shares import Reports, share_limits
 from dpstrata.fielding.intervals.tilt import Groups
 from dpstrata.fielding.randomizers.row import table_entries, table_label
-from dpstrata.fielding.results.form_figures import FormCounts, TableCounts, published_counts
+from dpstrata.fielding.results.form_figures import TableCounts, published_counts
 from dpstrata.fielding.results.forms import estimate_questions
 from dpstrata.fielding.results.microdata import estimate_shares
 from dpstrata.fielding.results.sums import estimate_from_means
@@ -147,14 +147,15 @@ def test_a_question_on_two_forms_is_one_sample():
         ]
     )
     plan = dps.design(STRATA, questions=questions, epsilon=1, total=300, forms=[["a"], ["b"]])
-    forms = []
-    for form in plan.forms:
+    tables = []
+    for t, form in enumerate(plan.forms):
         counts = np.zeros((3, form.cells))
         counts[:, 0] = form.sample_sizes - 3
         counts[:, -1] = 3
-        table = TableCounts(form.questions, form.levels, counts, None, np.zeros(3))
-        forms.append(FormCounts(form.sample_sizes, (table,)))
-    (row,) = [row for row in estimate_questions(plan, forms).whole if row.question == "all"]
+        tables.append(
+            TableCounts(t, form.sample_sizes, form.questions, form.levels, counts, None, np.zeros(3))
+        )
+    (row,) = [row for row in estimate_questions(plan, tables).whole if row.question == "all"]
     y = np.expm1(plan.local_epsilons)
     replaced = 4 / (y + 4)
     expected = limits(6.0, plan.sample_sizes, replaced / 2, 1 - replaced)

@@ -13,7 +13,7 @@ from dpstrata.fielding.intervals.tilt import Groups, Limits
 from dpstrata.fielding.losses import check_response
 from dpstrata.fielding.neighbours import find_stand_ins, named_stand_ins
 from dpstrata.fielding.results.figures import Causes, QuestionFigures
-from dpstrata.fielding.results.form_figures import FormCounts
+from dpstrata.fielding.results.form_figures import TableCounts
 from dpstrata.fielding.results.results import AboutQuestion, Results, Wave
 from dpstrata.fielding.results.table import (
     IN_UNITS,
@@ -35,7 +35,7 @@ def combine(
     *,
     answered: IntArray,
     notes: Sequence[str] | None = None,
-    counts: Sequence[FormCounts] = (),
+    counts: Sequence[TableCounts] = (),
     waves: Sequence[Wave] = (),
 ) -> Results:
     """Put what is known of every stratum together.
@@ -50,8 +50,8 @@ def combine(
         How many people of every stratum answered anything.
     notes : sequence of str, optional
         What to know about all of it; by default, what the numbers of answers say about the promise.
-    counts : sequence of FormCounts
-        What was counted on each form, from which ratios are estimated.
+    counts : sequence of TableCounts
+        What was counted on the forms, from which ratios are estimated.
     waves : sequence of Wave
         The waves that it is from, if there are two.
     """
@@ -71,7 +71,7 @@ def gather(
     *,
     answered: IntArray,
     notes: Sequence[str],
-    counts: Sequence[FormCounts] = (),
+    counts: Sequence[TableCounts] = (),
     waves: Sequence[Wave] = (),
 ) -> Results:
     """Make one table of the results of all questions."""

@@ -27,7 +27,7 @@ from dpstrata.fielding.randomizers.row import office_budgets, sensitivity, table
 from dpstrata.fielding.results.figures import Figure
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.privacy.mechanisms.kernels import point, s
-from dpstrata.privacy.rows import largest_rounding, odds_below
+from dpstrata.privacy.rows import DENOMINATOR, largest_rounding, odds_below
 from dpstrata.survey.questionnaires.question import Question
 
 
@@ -36,6 +36,10 @@ class TableCounts(NamedTuple):
 
     Attributes
     ----------
+    form : int
+        The position of the form.
+    answers : array of int
+        How many people of each stratum answered on it.
     questions : tuple of str
         What it is about.
     levels : tuple of int
@@ -48,6 +52,8 @@ class TableCounts(NamedTuple):
         Variance of the office's noise of each count, before they are put on their known total, or of the sum.
     """
 
+    form: int
+    answers: IntArray
     questions: tuple[str, ...]
     levels: tuple[int, ...]
     counts: FloatArray | None
@@ -62,27 +68,18 @@ class TableCounts(NamedTuple):
         others = tuple(axis + 1 for axis in range(len(self.levels)) if axis not in kept)
         levels = tuple(self.levels[i] for i in kept)
         counts = self.counts.reshape(len(self.counts), *self.levels).sum(axis=others)
-        return TableCounts(
-            tuple(self.questions[i] for i in kept),
-            levels,
-            counts.reshape(len(counts), -1),
-            None,
-            self.noise * (math.prod(self.levels) // math.prod(levels)),
+        return self._replace(
+            questions=tuple(self.questions[i] for i in kept),
+            levels=levels,
+            counts=counts.reshape(len(counts), -1),
+            noise=self.noise * (math.prod(self.levels) // math.prod(levels)),
         )
-
-
-class FormCounts(NamedTuple):
-    """Everything that was published of one form."""
-
-    answers: IntArray
-    """How many people of each stratum sent a row."""
-    tables: tuple[TableCounts, ...]
 
 
 def count_rows(
     plan: Design, strata: Sequence[str], forms: Sequence[str], cells: Sequence[str]
-) -> list[FormCounts]:
-    """Count published rows."""
+) -> list[TableCounts]:
+    """Count published rows: one table of all questions of each form."""
     at = places(plan, list(strata))
     designed = plan.forms
     numbers = [_whole(form, 1, len(designed)) - 1 for form in forms]
@@ -95,7 +92,7 @@ def count_rows(
         answers = counts.sum(axis=1).astype(np.int64)
         _require_dealt(plan, t, answers)
         nothing = np.zeros(len(plan.strata))
-        found.append(FormCounts(answers, (TableCounts(form.questions, form.levels, counts, None, nothing),)))
+        found.append(TableCounts(t, answers, form.questions, form.levels, counts, None, nothing))
     return found
 
 
@@ -114,7 +111,7 @@ def _require_dealt(plan: Design, t: int, answers: IntArray) -> None:
 
 def published_counts(
     plan: Design, values: Mapping[tuple[str, int, str, str], float], answers: Mapping[tuple[str, int], int]
-) -> list[FormCounts]:
+) -> list[TableCounts]:
     """Read noised tables.
 
     Parameters
@@ -131,13 +128,11 @@ def published_counts(
     for t, form in enumerate(plan.forms):
         given = np.array([answers[name, t + 1] for name in names], dtype=np.int64)
         _require_dealt(plan, t, given)
-        tables = []
         for table in form.tables:
             entries = table_entries(plan, t, table.questions)
             label = table_label(table.questions)
             counts = np.array([[values[name, t + 1, label, entry] for entry in entries] for name in names])
-            tables.append(_table_counts(plan, t, table.questions, table.budget, counts, given))
-        found.append(FormCounts(given, tuple(tables)))
+            found.append(_table_counts(plan, t, table.questions, table.budget, counts, given))
     return found
 
 
@@ -154,16 +149,18 @@ def _table_counts(
     cells = math.prod(levels)
     if counts.shape[1] == cells:
         counts = counts - (counts.sum(axis=1) - answers)[:, None] / cells
-        return TableCounts(questions, levels, counts, None, noise)
+        return TableCounts(t, answers, questions, levels, counts, None, noise)
     if levels == (2,):  # as if both had been counted, each with noise of its own
         yes = counts[:, 0]
-        return TableCounts(questions, levels, np.stack([answers - yes, yes], axis=1), None, 2.0 * noise)
-    return TableCounts(questions, levels, None, counts[:, 0], noise)
+        both = np.stack([answers - yes, yes], axis=1)
+        return TableCounts(t, answers, questions, levels, both, None, 2.0 * noise)
+    return TableCounts(t, answers, questions, levels, None, counts[:, 0], noise)
 
 
 class OnForm(NamedTuple):
     """One figure on one form: estimates of all strata, and variances as if these were endless."""
 
+    form: int
     estimates: FloatArray
     variances: FloatArray
     answers: IntArray
@@ -181,7 +178,7 @@ class OnForm(NamedTuple):
 def joined(
     plan: Design,
     level: str,
-    each: Sequence[tuple[int, OnForm]],
+    parts: Sequence[OnForm],
     *,
     question: Question | None = None,
     together: int = 1,
@@ -190,7 +187,6 @@ def joined(
 
     The spread of a share follows from it. So many shares are to lie in their intervals together.
     """
-    parts = [part for _, part in each]
     total = np.sum([part.answers for part in parts], axis=0)
     weights = weights_of(parts)
     limits = limits_over_forms(
@@ -218,7 +214,7 @@ def joined(
         variances=np.maximum(variances, 0.0),
         device=add("device", 2),
         office=add("office", 2),
-        invited=np.sum([plan.forms[t].sample_sizes for t, _ in each], axis=0),
+        invited=np.sum([plan.forms[part.form].sample_sizes for part in parts], axis=0),
         answered=total,
         limits=limits,
     )
@@ -239,13 +235,14 @@ def stretches(plan: Design, t: int) -> FloatArray:
 
 @lru_cache(maxsize=16)  # every figure asks for them
 def _odds(budgets: bytes) -> FloatArray:
-    return read_only(np.array([float(odds_below(e)) for e in np.frombuffer(budgets).tolist()]))
+    return read_only(np.array([odds_below(e) / DENOMINATOR for e in np.frombuffer(budgets).tolist()]))
 
 
-def share_on(plan: Design, t: int, answers: IntArray, table: TableCounts, place: int) -> OnForm:
+def share_on(plan: Design, table: TableCounts, place: int) -> OnForm:
     """Return the share of one level (or of one combination), and its variance."""
     assert table.counts is not None
-    r, m, k = stretches(plan, t), np.maximum(answers, 1.0), table.counts.shape[1]
+    answers = table.answers
+    r, m, k = stretches(plan, table.form), np.maximum(answers, 1.0), table.counts.shape[1]
     least, office = r / (1.0 + r) / k, (1.0 - 1.0 / k) * table.noise
     reported = table.counts[:, place] / m
     known = Reports(
@@ -261,7 +258,8 @@ def share_on(plan: Design, t: int, answers: IntArray, table: TableCounts, place:
     shares, of_office = (reported - least) * (1.0 + r), (1.0 + r) ** 2 * office / m**2
     # r (p (1 − 2/k) + 1/k) + r² (k − 1)/k², which is ((k − 1)/k) r (2 + r) over all shares together
     device = r * (shares * (1.0 - 2.0 / k) + 1.0 / k) + r**2 * (k - 1.0) / k**2
-    return OnForm(shares, (1.0 + r) ** 2 * seen + of_office, answers, known, device / m, of_office, k)
+    variances = (1.0 + r) ** 2 * seen + of_office
+    return OnForm(table.form, shares, variances, answers, known, device / m, of_office, k)
 
 
 def _reported_variances(known: Reports, sizes: IntArray) -> FloatArray:
@@ -289,9 +287,9 @@ def _reported_variances(known: Reports, sizes: IntArray) -> FloatArray:
     return np.where(drowned, largest * (1.0 - largest) / m, scaled)
 
 
-def mean_on(plan: Design, question: Question, t: int, answers: IntArray, table: TableCounts) -> OnForm:
+def mean_on(plan: Design, question: Question, table: TableCounts) -> OnForm:
     """Return the mean of a scale or number in its own units, and its variance."""
-    r, m = stretches(plan, t), np.maximum(answers, 1.0)
+    r, m = stretches(plan, table.form), np.maximum(table.answers, 1.0)
     levels = table.levels[0]
     at = np.arange(levels) / (levels - 1.0)
     if table.counts is not None:
@@ -315,9 +313,10 @@ def mean_on(plan: Design, question: Question, t: int, answers: IntArray, table: 
         spread = np.maximum(shown - (largest_rounding(levels) if question.levels is None else 0.0), 0.0)
     noise = np.maximum(variance - spread / m, 0.0)
     return OnForm(
+        table.form,
         (question.lower or 0.0) + question.range * share,
         question.range**2 * variance,
-        answers,
+        table.answers,
         Means(share, m, np.ones(len(m)), spread, noise),
         question.range**2 * np.maximum(noise - of_office, 0.0),
         question.range**2 * of_office,

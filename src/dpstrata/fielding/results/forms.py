@@ -3,7 +3,7 @@ r"""Forms of several questions, published as rows or as noised tables: all quest
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from dpstrata.fielding.randomizers.row import CELL
 from dpstrata.fielding.results.combining import combine
 from dpstrata.fielding.results.figures import FEWEST, QuestionFigures
 from dpstrata.fielding.results.form_figures import (
-    FormCounts,
     OnForm,
     TableCounts,
     count_rows,
@@ -33,13 +32,10 @@ from dpstrata.fielding.results.results import Results
 from dpstrata.files.cells import text_of
 from dpstrata.files.headers import require_columns
 from dpstrata.files.tables import Table
-from dpstrata.numerics.arrays import BoolArray, IntArray
+from dpstrata.numerics.arrays import BoolArray
 from dpstrata.survey.questionnaires.question import Question
 from dpstrata.words.numbers import read_number
 from dpstrata.words.results import FEW
-
-if TYPE_CHECKING:
-    pass
 
 
 class RowsReader(Reader):
@@ -91,47 +87,41 @@ class TablesReader(RowsReader):
             raise InputError("published tables must be those of this design, got others.") from None
 
 
-def estimate_questions(plan: Design, forms: Sequence[FormCounts]) -> Results:
+def estimate_questions(plan: Design, tables: Sequence[TableCounts]) -> Results:
     """Estimate all questions from counts."""
-    figures = [_figures(plan, question, forms) for question in plan.inputs.questions]
-    answered = np.sum([form.answers for form in forms], axis=0)
-    return combine(plan, [*figures, *_cross_tables(plan, forms)], answered=answered, counts=forms)
+    figures = [_figures(plan, question, tables) for question in plan.inputs.questions]
+    by_form = {table.form: table.answers for table in tables}
+    answered = np.sum([*by_form.values()], axis=0)
+    return combine(plan, [*figures, *_cross_tables(plan, tables)], answered=answered, counts=tables)
 
 
-def _figures(plan: Design, question: Question, forms: Sequence[FormCounts]) -> QuestionFigures:
+def _figures(plan: Design, question: Question, tables: Sequence[TableCounts]) -> QuestionFigures:
     """Estimate the figures of one question in every stratum, from all forms that it is on."""
-    on = [
-        (t, form.answers, table.about(question.name))
-        for t, form in enumerate(forms)
-        for table in form.tables
-        if question.name in table.questions
-    ]
+    on = [table.about(question.name) for table in tables if question.name in table.questions]
     if not question.of_kind.averaged:
         cases = question.of_kind.cases(question)
         return _shares(plan, question.name, on, list(enumerate(cases)) if cases else [(1, "yes")])
-    counted = all(table.counts is not None for *_, table in on)
-    each = [(t, mean_on(plan, question, t, answers, table)) for t, answers, table in on]
+    counted = all(table.counts is not None for table in on)
     return QuestionFigures(
         question.name,
-        [joined(plan, "", each, question=question)],
-        _few([answers for _, answers, _ in on]),
+        [joined(plan, "", [mean_on(plan, question, table) for table in on], question=question)],
+        _few(on),
         planned=not counted,
         splits=counted and question.levels is not None,  # the spread of numbers is rounding as well
     )
 
 
-def _cross_tables(plan: Design, forms: Sequence[FormCounts]) -> Iterator[QuestionFigures]:
+def _cross_tables(plan: Design, tables: Sequence[TableCounts]) -> Iterator[QuestionFigures]:
     """Estimate the shares of all combinations of questions that are kept together, from all their forms."""
     for places in plan.inputs.questions.groups.values():
         questions = [plan.inputs.questions[place] for place in places]
         names = [question.name for question in questions]
         on = [
-            (t, form.answers, table.about(*names))
-            for t, form in enumerate(forms)
-            for table in form.tables
+            table.about(*names)
+            for table in tables
             if set(names) <= set(table.questions) and table.counts is not None
         ]
-        levels = {joint.levels for _, _, joint in on}
+        levels = {joint.levels for joint in on}
         if len(levels) != 1:  # numbers with other levels on other forms have no table in common
             continue
         listed = list(enumerate(combinations(questions, *levels)))
@@ -141,17 +131,17 @@ def _cross_tables(plan: Design, forms: Sequence[FormCounts]) -> Iterator[Questio
 def _shares(
     plan: Design,
     name: str,
-    on: Sequence[tuple[int, IntArray, TableCounts]],
+    on: Sequence[TableCounts],
     levels: Sequence[tuple[int, str]],
 ) -> QuestionFigures:
     """Estimate the shares of levels, each given with its place in the tables."""
-    figures, by_level = [], []
-    for place, level in levels:
-        each = [(t, share_on(plan, t, answers, table, place)) for t, answers, table in on]
-        figures.append(joined(plan, level, each, together=len(levels)))
-        by_level.append([part for _, part in each])
+    by_level = [[share_on(plan, table, place) for table in on] for place, _ in levels]
+    names = [level for _, level in levels]
+    figures = [
+        joined(plan, level, parts, together=len(levels)) for level, parts in zip(names, by_level, strict=True)
+    ]
     together = Together.of(plan, _reported(by_level)) if len(levels) > 1 else None
-    return QuestionFigures(name, figures, _few([answers for _, answers, _ in on]), together)
+    return QuestionFigures(name, figures, _few(on), together)
 
 
 def _reported(by_level: Sequence[Sequence[OnForm]]) -> list[Reported]:
@@ -166,6 +156,6 @@ def _reported(by_level: Sequence[Sequence[OnForm]]) -> list[Reported]:
     return found
 
 
-def _few(answers: Sequence[IntArray]) -> dict[str, BoolArray]:
+def _few(on: Sequence[TableCounts]) -> dict[str, BoolArray]:
     """Say in which strata a form has few answers."""
-    return {FEW: np.min(answers, axis=0) < FEWEST}
+    return {FEW: np.min([table.answers for table in on], axis=0) < FEWEST}

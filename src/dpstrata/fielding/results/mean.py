@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,9 +43,6 @@ from dpstrata.fielding.results.sums import answer_counts
 from dpstrata.fielding.results.table import Cells, Place, borrowed_in, columns_of, groupings_of
 from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    pass
 
 
 class MeanReader(Reader):

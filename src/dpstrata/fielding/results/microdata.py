@@ -32,7 +32,7 @@ from dpstrata.fielding.intervals.of_design import (
 from dpstrata.fielding.intervals.tilt import Limits
 from dpstrata.fielding.results.combining import combine
 from dpstrata.fielding.results.figures import Figure, QuestionFigures, StratumParts, doubts_about, levels_of
-from dpstrata.fielding.results.form_figures import FormCounts, TableCounts
+from dpstrata.fielding.results.form_figures import TableCounts
 from dpstrata.fielding.results.reader import Reader, Surveys
 from dpstrata.fielding.results.results import Results
 from dpstrata.files.cells import unmarked
@@ -282,9 +282,9 @@ def estimate_shares(plan: Design, counts: IntArray) -> Results:
     )
     # ratios take it for a row with one answer, which is kept as often
     table = TableCounts(
-        (question.name,), (len(question.names),), counts.astype(float), None, np.zeros(len(m))
+        0, answered, (question.name,), (len(question.names),), counts.astype(float), None, np.zeros(len(m))
     )
-    return combine(plan, [known], answered=answered, counts=[FormCounts(answered, (table,))])
+    return combine(plan, [known], answered=answered, counts=[table])
 
 
 _TABLE = "the table of noised answers"

@@ -36,7 +36,7 @@ from dpstrata.errors import InputError
 from dpstrata.fielding.intervals.shares import Reports
 from dpstrata.fielding.intervals.tilt import Groups, Limits
 from dpstrata.fielding.neighbours import find_stand_ins
-from dpstrata.fielding.results.form_figures import FormCounts, OnForm, TableCounts, joined, mean_on, stretches
+from dpstrata.fielding.results.form_figures import OnForm, TableCounts, joined, mean_on, stretches
 from dpstrata.fielding.results.table import Cells, Columns, borrowed_in, columns_of, groupings_of, reported
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 from dpstrata.survey.questionnaires.question import Question
@@ -97,11 +97,11 @@ def combinations(questions: Sequence[Question], levels: Sequence[int]) -> list[s
 
 
 def estimate_ratio(
-    plan: Design, forms: Sequence[FormCounts], numerator: FigureNamed, denominator: FigureNamed
+    plan: Design, tables: Sequence[TableCounts], numerator: FigureNamed, denominator: FigureNamed
 ) -> tuple[Columns, list[str]]:
     """Estimate a ratio wherever its denominator is known well enough, and say where it is not."""
-    over, under = (_named(plan, forms, each) for each in (numerator, denominator))
-    ratio = _Ratio(_Scored(plan, forms, over), _Scored(plan, forms, under))
+    over, under = (_named(plan, tables, each) for each in (numerator, denominator))
+    ratio = _Ratio(_Scored(plan, tables, over), _Scored(plan, tables, under))
     question, level = ratio_name(over.name, over.answers, under.name, under.answers)
     answered = np.minimum(ratio.top.people, ratio.bottom.people)
     stand_ins = find_stand_ins(plan, answered)
@@ -192,7 +192,7 @@ def _range(over: FloatArray, under: FloatArray) -> tuple[float, float]:
     return lower, math.inf if (over[~some] > 0).any() else float(ratios.max())
 
 
-def _named(plan: Design, forms: Sequence[FormCounts], named: FigureNamed) -> _Figure:
+def _named(plan: Design, tables: Sequence[TableCounts], named: FigureNamed) -> _Figure:
     """Find a figure, or say which there are."""
     name, answers = _pair(named)
     questionnaire = plan.inputs.questions
@@ -205,7 +205,6 @@ def _named(plan: Design, forms: Sequence[FormCounts], named: FigureNamed) -> _Fi
     figure = _Figure(known[name], answers)
     listed = ["mean"]
     if not figure.averaged:
-        tables = [table for form in forms for table in form.tables]
         listed = next(
             combinations(
                 figure.questions, [table.levels[table.questions.index(q.name)] for q in figure.questions]
@@ -244,13 +243,12 @@ def _pair(named: object) -> tuple[str, tuple[str, ...]]:
 class _Scored:
     """A figure in every stratum, from all forms that it is on."""
 
-    def __init__(self, plan: Design, forms: Sequence[FormCounts], figure: _Figure) -> None:
+    def __init__(self, plan: Design, tables: Sequence[TableCounts], figure: _Figure) -> None:
         self._put(
             plan,
             [
-                _Piece(plan, t, form.answers, table, scores, figure.questions[0])
-                for t, form in enumerate(forms)
-                for table in form.tables
+                _Piece(plan, table, scores, figure.questions[0])
+                for table in tables
                 if (scores := figure.on(table)) is not None
             ],
             figure.questions[0] if figure.averaged else None,
@@ -258,9 +256,9 @@ class _Scored:
 
     def _put(self, plan: Design, pieces: list[_Piece], averaged: Question | None) -> None:
         self.plan, self.pieces, self.averaged = plan, pieces, averaged
-        self.people = np.sum([piece.answers for piece in self.pieces], axis=0)
-        self.invited = np.sum([plan.forms[piece.t].sample_sizes for piece in self.pieces], axis=0)
-        self.weights = [piece.answers / np.maximum(self.people, 1) for piece in self.pieces]
+        self.people = np.sum([piece.table.answers for piece in self.pieces], axis=0)
+        self.invited = np.sum([plan.forms[piece.table.form].sample_sizes for piece in self.pieces], axis=0)
+        self.weights = [piece.table.answers / np.maximum(self.people, 1) for piece in self.pieces]
         self.estimates = np.sum(
             [w * piece.estimates for w, piece in zip(self.weights, self.pieces, strict=True)], axis=0
         )
@@ -278,7 +276,7 @@ class _Scored:
 
     def bounded(self, groups: Groups) -> Bounded:
         """Return it for groups of strata, with its limits."""
-        on_forms = [(piece.t, piece.on_form()) for piece in self.pieces]
+        on_forms = [piece.on_form() for piece in self.pieces]
         figure = joined(self.plan, "", on_forms, question=self.averaged)
         return Bounded(self.of(groups), figure.limits(groups))
 
@@ -290,13 +288,11 @@ class _Scored:
 class _Piece:
     """A figure on one table of one form."""
 
-    def __init__(
-        self, plan: Design, t: int, answers: IntArray, table: TableCounts, scores: FloatArray, first: Question
-    ) -> None:
-        self.plan, self.t, self.answers, self.table, self.scores = plan, t, answers, table, scores
-        self.first, self.r, self.m = first, stretches(plan, t), np.maximum(answers, 1.0)
+    def __init__(self, plan: Design, table: TableCounts, scores: FloatArray, first: Question) -> None:
+        self.plan, self.table, self.scores, self.first = plan, table, scores, first
+        self.r, self.m = stretches(plan, table.form), np.maximum(table.answers, 1.0)
         if table.counts is None:  # a sum of levels says no more than its mean
-            self.mean = mean_on(plan, first, t, answers, table)
+            self.mean = mean_on(plan, first, table)
             self.estimates = self.mean.estimates
         else:
             middle = scores.mean()
@@ -304,12 +300,12 @@ class _Piece:
 
     def with_scores(self, scores: FloatArray) -> _Piece:
         """Return another figure on the same table."""
-        return _Piece(self.plan, self.t, self.answers, self.table, scores, self.first)
+        return _Piece(self.plan, self.table, scores, self.first)
 
     def on_form(self) -> OnForm:
         """Return it with what its interval needs."""
         if self.first.of_kind.averaged and not np.isin(self.scores, (0.0, 1.0)).all():
-            return mean_on(self.plan, self.first, self.t, self.answers, self.table.about(self.first.name))
+            return mean_on(self.plan, self.first, self.table.about(self.first.name))
         assert self.table.counts is not None
         kept = 1.0 / (1.0 + self.r)
         office = self.table.noise * ((self.scores - self.scores.mean()) ** 2).sum()
@@ -323,7 +319,7 @@ class _Piece:
             noise=office,
         )
         none = np.zeros(len(self.m))
-        return OnForm(self.estimates, none, self.answers, known, none, none)
+        return OnForm(self.table.form, self.estimates, none, self.table.answers, known, none, none)
 
     def variances(self, scores: FloatArray, at: IntArray) -> FloatArray:
         """Return the variance of the mean of other scores in some strata, as if these were endless."""
@@ -354,7 +350,7 @@ def _variances(figures: Sequence[tuple[_Scored, FloatArray]], at: IntArray) -> F
     by_table: dict[tuple[int, int], tuple[_Piece, FloatArray, FloatArray]] = {}
     for figure, factor in figures:
         for piece, weight in figure.weighted():
-            key = piece.t, id(piece.table)
+            key = piece.table.form, id(piece.table)
             plain = factor[:, None] * piece.scores
             known = by_table.get(key)
             scores = weight[at, None] * plain + (0.0 if known is None else known[1])

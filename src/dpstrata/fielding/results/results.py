@@ -16,7 +16,7 @@ from dpstrata.errors import InputError
 from dpstrata.fielding.covariances import Covariance, Errors, Origins
 from dpstrata.fielding.neighbours import StandIn
 from dpstrata.fielding.results.figures import Causes, QuestionFigures
-from dpstrata.fielding.results.form_figures import FormCounts
+from dpstrata.fielding.results.form_figures import TableCounts
 from dpstrata.fielding.results.ratios import FigureNamed, estimate_ratio
 from dpstrata.fielding.results.table import TOTAL, Columns, Estimate
 from dpstrata.files.tables import FrameLibrary, frame_of
@@ -88,7 +88,7 @@ class Results(Sequence[Estimate]):
     answered: IntArray
     notes: tuple[str, ...] = ()
     waves: tuple[Wave, ...] = ()
-    counts: tuple[FormCounts, ...] = field(default=(), repr=False)
+    counts: tuple[TableCounts, ...] = field(default=(), repr=False)
     ratio_of: tuple[FigureNamed, ...] = ()
 
     def __len__(self) -> int:

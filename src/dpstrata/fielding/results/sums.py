@@ -11,7 +11,7 @@ A sum shows no spread, so S is that of the design; but the share of yes shows th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +29,6 @@ from dpstrata.fielding.results.reader import Reader, Surveys
 from dpstrata.fielding.results.results import Results
 from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    pass
 
 
 class SumsReader(Reader):
