@@ -141,7 +141,7 @@ def invited(base, plan=None, *, database=None, anew=FULL, **more):
 def random_cells(made):
     """A cell for everyone's token, drawn at random from all of their form."""
     cells, links = made.folder.kit.cells, made.links
-    return {links[person]: secrets.randbelow(cells[form - 1]) for person, (_, form) in made.people.items()}
+    return {links[person]: secrets.randbelow(cells[form - 1][0]) for person, (_, form) in made.people.items()}
 
 
 @contextmanager

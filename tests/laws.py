@@ -17,6 +17,7 @@ from dpstrata.privacy.mechanisms.piecewise import _Window
 from dpstrata.privacy.mechanisms.randomized_response import _Flips
 from dpstrata.privacy.mechanisms.staircase import _Stairs
 from dpstrata.privacy.mechanisms.tulap import _TulapNoise
+from dpstrata.privacy.rows import DENOMINATOR
 
 
 @singledispatch
@@ -153,23 +154,21 @@ def _(noise: _Replacements, k):
 def _(noise: cells.CellsNoise, k):
     lengths, ends = np.diff(noise.edges), noise.starts[k] + noise.window
     inside = (noise.edges[:-1] >= noise.starts[k]) & (noise.edges[1:] <= ends)
-    odds = lengths * np.where(inside, math.exp(noise.e), 1.0)
+    odds = lengths * np.where(inside, 1.0 + noise.odds / DENOMINATOR, 1.0)
     return 0, odds / odds.sum()
 
 
 @probabilities.register
 def _(noise: sine.SineCells, k):
     """Those of all cells, and of the two ends if there are any."""
-    window = noise.window
-    mass = np.ones(noise.cells)
-    mass[k : k + window] = math.exp(noise.e)
+    y, ended = noise.odds / DENOMINATOR, noise.ends / DENOMINATOR
+    mass = np.ones(noise.line)
+    mass[k : k + noise.window] = 1.0 + y
     mass /= mass.sum()
     if noise.ends == 0:
         return 0, mass
-    upper = float(noise.levels(np.array(k)))
-    kept = 1.0 / (1.0 + math.exp(-noise.e))
-    up = upper * kept + (1.0 - upper) * (1.0 - kept)
-    return 0, np.concatenate([(1.0 - noise.ends) * mass, noise.ends * np.array([1.0 - up, up])])
+    up = (1.0 + float(noise.levels(np.array(k))) * y) / (y + 2.0)
+    return 0, np.concatenate([(1.0 - ended) * mass, ended * np.array([1.0 - up, up])])
 
 
 @drawn_variance.register
@@ -178,13 +177,13 @@ def _(noise: sine.SineCells, k):
 
     It is that of level 0, in the middle, for every level: the two branches grow with x² alike.
     """
-    M, w, angle = noise.cells, noise.window, noise.angle
+    M, w, angle = noise.line, noise.window, noise.angle / 2**64
+    y, ended = noise.odds / DENOMINATOR, noise.ends / DENOMINATOR
     around = M - math.sin(M * angle) / math.sin(angle)
     # the window's part, w − sin(wφ)/sin φ, without its cancellation where angles are small
     inside = (_sine_deficit(w * angle) - w * _sine_deficit(angle)) / math.sin(angle)
-    outside = 1.0 / (M + w * math.expm1(noise.e))  # mass of a cell
-    read = 0.5 * outside * noise._stretch**2 * (around + math.expm1(noise.e) * inside)
-    return ((1.0 - noise.ends) * read + noise.ends * noise._end**2) / 4.0
+    read = 0.5 / (M + w * y) * noise.stretch**2 * (around + y * inside)
+    return ((1.0 - ended) * read + ended * ((y + 2.0) / y) ** 2) / 4.0
 
 
 def _sine_deficit(x):

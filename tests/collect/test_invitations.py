@@ -291,11 +291,9 @@ def test_a_key_that_others_may_read_warns_of_what_it_opens(tmp_path):
     assert any("can open the answers that are sealed" in str(each.message) for each in caught)
 
 
-def test_single_questions_are_told_to_become_a_questionnaire(tmp_path):
-    plan = dps.design(
-        dps.Strata([300, 700]), epsilon=1, questions="yes_no", mechanism="randomized_response", total=100
-    )
-    with pytest.raises(dps.InputError, match="a collector needs reports that it can count"):
+def test_noise_that_is_added_on_devices_cannot_be_collected(tmp_path):
+    plan = dps.design(dps.Strata([300, 700]), epsilon=1, questions=(0, 100), mechanism="laplace", total=100)
+    with pytest.raises(dps.InputError, match="a kit needs devices that send one of a few cells"):
         drawn(tmp_path, plan).invite()
 
 
@@ -446,15 +444,13 @@ def test_an_address_that_is_none_is_refused_before_anyone_is_drawn(tmp_path):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"release": "microdata"}, "a collector needs reports that it can count"),
+        ({"release": "sums"}, "a kit needs answers that are randomised on devices"),
         ({"release": "sums", "device_epsilon": 2}, "must be the question as respondents read it"),
     ],
 )
 def test_what_cannot_be_collected_is_refused_before_anyone_is_drawn(tmp_path, more, words):
     strata = dps.Strata([300, 700], names=["north", "south"])
-    plan = dps.design(
-        strata, epsilon=1, questions="yes_no", mechanism="randomized_response", total=100, **more
-    )
+    plan = dps.design(strata, epsilon=1, questions="yes_no", total=100, **more)
     plan.save(tmp_path / "design.json")
     people = "".join(f"p{i},{'north' if i < 300 else 'south'}\n" for i in range(1000))
     (tmp_path / "f.csv").write_text("id,stratum\n" + people)

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 import dpstrata as dps
 from collecting import labels_of, responding, serving
+from dpstrata.fielding.randomizers import randomizers_of
 from questionnaires import small_plan
 
 SPOKEN = dps.Questionnaire(
@@ -119,6 +120,43 @@ def test_yes_no_category_and_number_one_after_another(visit, survey):
     assert shown == labels_of(survey.kit, form, cell)
 
 
+@pytest.mark.parametrize(
+    ("asked", "mechanism", "given", "answered"),
+    [
+        (dps.Question("income", "number", lower=0, upper=8000, text="Your income?"), "sine", "1234.5", "1,234.5"),
+        (dps.Question("trust", "scale", lower=1, upper=5, step=1, text="Do you trust it?"), "cells", "4", "4"),
+    ],
+)  # fmt: skip
+def test_a_number_or_a_scale_alone_is_sent_as_a_number(browser, asked, mechanism, given, answered):
+    strata = dps.Strata([500, 700], [0.5, 0.5], ["a", "b"])
+    plan = dps.design(
+        strata, questions=asked, epsilon=1, total=200, release="sums", device_epsilon=3, mechanism=mechanism
+    )
+    (randomizer,) = randomizers_of(plan)
+    kit = dps.respondent_kit(plan)
+    readings = randomizer.reports_of_cells(0, range(kit.cells_at(0, 0)))
+    with serving(kit) as served, responding(browser, served) as visit:
+        visit.open(served.link(0)).press("Start").sees("Question 1 of 1").without_barriers()
+        if asked.kind == "number":
+            visit.writes("80000").press("Next").sees("Question 1 of 1").writes("77")
+        else:
+            visit.chooses("2")
+        visit.press("Next").sees("Check your answers").press("Change answers")
+        visit.writes(given) if asked.kind == "number" else visit.chooses(given)
+        visit.press("Next").sees("Check your answers")
+        assert visit.page.locator("dd").all_inner_texts() == [answered]
+        visit.press("Continue").sees("What will be sent").without_barriers()
+        expect(visit.page.locator("main")).to_contain_text("A number drawn at random is sent")
+        (shown,) = visit.row()
+        visit.page.reload()
+        visit.sees("What will be sent")
+        assert visit.row() == [shown]
+        visit.press("Send").sees("Thank you")
+        form, cell = served.store.counted.pop()
+    assert form == 0
+    assert float(shown.replace(",", "")) == pytest.approx(readings[cell], rel=5e-4, abs=5e-4)
+
+
 def test_yes_no_and_scale_on_one_page(visit, survey):
     visit.open(survey.link(1)).press("Start").press("Show all questions on one page").sees("Questions")
     visit.press("Next")
@@ -135,7 +173,7 @@ def test_yes_no_and_scale_on_one_page(visit, survey):
 
 def test_a_row_that_is_replaced_is_said_to_be_changed(visit, survey):
     """With bytes that replace the row, and draw the one with the next answer to the second question."""
-    cells, kit = survey.kit.cells[1], survey.kit.to_dict()
+    cells, kit = survey.kit.cells[1][0], survey.kit.to_dict()
     last = int(kit["odds"][0]) + cells * int(kit["denominator"]) - 1  # of all cases: the row is not kept
     size = (last.bit_length() + 7) // 8
     drawn = list((last << (8 * size - last.bit_length())).to_bytes(size, "big"))

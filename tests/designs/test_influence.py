@@ -8,6 +8,7 @@ from collecting import QUESTIONS
 from dpstrata.designs.questions import largest_influence
 from dpstrata.fielding.randomizers.row import odds_in
 from dpstrata.present.report.words import influence_in_words
+from dpstrata.privacy.rows import DENOMINATOR
 
 STRATA = dps.Strata([300, 700], names=["north", "south"])
 YES_NO = {"questions": "yes_no", "mechanism": "randomized_response"}
@@ -22,7 +23,7 @@ def test_rows_are_replaced_and_a_report_counts_so_much_more(release, rate):
     shifts = {}
     for t, form in enumerate(plan.forms):
         for i in range(2):
-            y, m = float(odds_in(plan, i)), form.sample_sizes[i] * (rate or 1.0)
+            y, m = odds_in(plan, i) / DENOMINATOR, form.sample_sizes[i] * (rate or 1.0)
             replaced = form.cells / (form.cells + y)
             shifts[i, t] = 1 / (m * (1 - replaced))
     found = largest_influence(plan)

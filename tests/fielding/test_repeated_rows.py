@@ -19,6 +19,7 @@ from dpstrata.fielding.intervals.tilt import Limits
 from dpstrata.fielding.randomizers.row import odds_in
 from dpstrata.fielding.results import form_figures, ratios
 from dpstrata.fielding.sample import draw_sample
+from dpstrata.privacy.rows import DENOMINATOR
 from surveys import Listed, published_by
 
 REPEATS = int(os.environ.get("DPSTRATA_REPEATS", "150"))
@@ -212,7 +213,7 @@ def rounded_less(plan, name):
     levels = form.levels[form.questions.index(name)]
     for i, stratum in enumerate(plan.strata.names):
         answers = (scores()[name, "mean"][groups()["stratum", stratum]] - question.lower) / question.range
-        r = form.cells / float(odds_in(plan, i))
+        r = form.cells / (odds_in(plan, i) / DENOMINATOR)
         at = answers * (levels - 1)
         u = np.mean((at - np.floor(at)) * (1 - at + np.floor(at))) / (levels - 1) ** 2
         x2 = np.mean((answers - 0.5) ** 2)

@@ -78,7 +78,7 @@ def test_windows_are_distinct_and_mirror_each_other(points):
         noise = CellsNoise(max(e, 0.01), points - 1)
         assert np.all(np.diff(noise.starts) > 0)
         assert noise.starts[0] == 0
-        assert np.array_equal(noise.starts + noise.starts[::-1], np.full(points, noise.outside))
+        assert np.array_equal(noise.starts + noise.starts[::-1], np.full(points, noise.line - noise.window))
         read = noise.in_units(np.arange(len(noise.edges) - 1))
         assert np.array_equal(read, -read[::-1])
         assert noise.nearest(noise.shares(np.arange(len(read)))).tolist() == [

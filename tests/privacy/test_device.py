@@ -10,10 +10,11 @@ import pytest
 from mpmath import mp
 from scipy import stats
 
+from dpstrata.privacy import rows
 from dpstrata.privacy.rows import (
+    DENOMINATOR,
     below,
     cell_of,
-    kept_of,
     level_of,
     odds_below,
     places_of,
@@ -31,7 +32,7 @@ def test_the_odds_never_exceed_the_budget_and_nearly_use_it(epsilon):
     odds = odds_below(epsilon)
     with mp.workdps(120):
         exact = mp.expm1(mp.mpf(epsilon))
-        given = mp.mpf(odds.numerator) / odds.denominator
+        given = mp.mpf(odds) / DENOMINATOR
         assert given <= exact
         assert exact - given < mp.mpf(2) ** -40
 
@@ -51,23 +52,28 @@ def test_whole_numbers_are_equally_likely(number):
     assert len(set(kept.values())) == 1
 
 
-@pytest.mark.parametrize(("cells", "epsilon"), [(2, 1.0), (6, 3.0), (24, 5.0), (4096, 0.5)])
-def test_a_row_loses_no_more_than_its_budget(cells, epsilon):
-    """The two extreme probabilities of a cell, as fractions: their ratio is 1 + P/Q."""
-    odds = odds_below(epsilon)
-    kept, cases = kept_of(cells, odds)
-    replaced = Fraction(cases - kept, cases)
-    true, other = 1 - replaced + replaced / cells, replaced / cells
-    assert true + (cells - 1) * other == 1
-    assert true / other == 1 + odds
-    with mp.workdps(60):
-        assert mp.log(mp.mpf((true / other).numerator) / (true / other).denominator) <= epsilon
+@pytest.mark.parametrize(
+    ("start", "window", "line", "odds"), [(0, 1, 2, 1), (2, 1, 6, 7), (1, 3, 5, 5), (2, 2, 4, 8)]
+)
+def test_numbers_in_a_window_are_as_much_likelier_as_the_odds_say(monkeypatch, start, window, line, odds):
+    """Every way in which two draws can come out, counted."""
+    monkeypatch.setattr(rows, "DENOMINATOR", 2)
+    cases = window * odds + 2 * line
+    bits = [(number - 1).bit_length() for number in (cases, line)]
+    seen = Counter()
+    for pair in itertools.product(range(cases), range(line)):
+        given = (bytes([number << (8 - size)]) for number, size in zip(pair, bits, strict=True))
+        seen[rows.drawn_near(start, window, line, odds, lambda size, given=given: next(given))] += 1
+    inside = {seen[number] for number in range(start, start + window)}
+    outside = {seen[number] for number in range(line) if not start <= number < start + window}
+    assert len(inside) == len(outside) == 1
+    assert Fraction(inside.pop(), outside.pop()) == 1 + Fraction(odds, 2)
 
 
 def test_the_rows_drawn_have_that_law_and_another_is_noticed():
     cells, draws = 6, 20_000
     odds = odds_below(2.0)
-    kept, cases = kept_of(cells, odds)
+    kept, cases = odds, odds + cells * DENOMINATOR
     seen = np.bincount([randomized_cell(3, cells, odds) for _ in range(draws)], minlength=cells)
 
     def chi_square(replaced):
@@ -86,11 +92,11 @@ def test_levels_are_without_bias(share, levels):
     place = share * (levels - 1)
     down, between = math.floor(place), place - math.floor(place)
     if between == 0:
-        assert level_of(share, levels, lambda size: b"\0" * size) == place
+        assert level_of(share, range(levels), lambda size: b"\0" * size) == place
         return
-    ends = {level_of(share, levels, lambda size, b=byte: bytes([b]) * size) for byte in (0,)}
+    ends = {level_of(share, range(levels), lambda size, b=byte: bytes([b]) * size) for byte in (0,)}
     assert ends == {down + 1}  # the smallest number drawn is below the numerator
-    drawn = [level_of(share, levels) for _ in range(4000)]
+    drawn = [level_of(share, range(levels)) for _ in range(4000)]
     error = 6 * math.sqrt(float(between * (1 - between)) / 4000)
     assert np.mean(drawn) == pytest.approx(float(place), abs=error)
 

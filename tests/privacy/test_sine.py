@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from dpstrata.privacy.mechanisms import get_mechanism, sine
+from dpstrata.privacy.rows import DENOMINATOR
 from laws import drawn_variance, probabilities
 from problems import answers_of
 
@@ -30,6 +31,9 @@ def test_loss_bias_and_variance_of_every_level(e, window, monkeypatch):
     read = cells.shares(np.arange(table.shape[1]))
     levels = cells.levels(np.arange(len(table)))
     assert np.abs(table @ read - levels).max() < 1e-12 * max(1.0, np.abs(read).max())
+    places = cells.level_places
+    assert len(places) == len(levels)
+    assert [place / places[-1] for place in places] == pytest.approx(levels, abs=1e-14)
     variances = (table * (read - levels[:, None]) ** 2).sum(axis=1)
     assert variances == pytest.approx(np.full(len(table), variances[0]), rel=1e-9)
     assert drawn_variance(cells, 0) == pytest.approx(variances[0], rel=1e-9)
@@ -46,15 +50,13 @@ def test_real_draws_follow_the_law_and_a_law_1_percent_off_is_rejected(e):
     for k in (0, cells.steps // 2):
         drawn = cells.randomize(np.full(draws, k))
         inside = np.flatnonzero((drawn >= k) & (drawn < k + sine._WINDOW)).size
-        ends = np.flatnonzero(drawn >= cells.cells).size
+        ends = np.flatnonzero(drawn >= cells.line).size
         seen = np.array([inside, draws - inside - ends, ends])
         for budget, wrong in ((e, False), (1.01 * e, True)):
             judge = sine.SineCells(budget)
-            y = math.expm1(budget)
-            within = sine._WINDOW * (1 + y) / (cells.cells + sine._WINDOW * y)
-            expected = draws * np.array(
-                [(1 - judge.ends) * within, (1 - judge.ends) * (1 - within), judge.ends]
-            )
+            y, ended = math.expm1(budget), judge.ends / DENOMINATOR
+            within = sine._WINDOW * (1 + y) / (cells.line + sine._WINDOW * y)
+            expected = draws * np.array([(1 - ended) * within, (1 - ended) * (1 - within), ended])
             keep = expected > 0
             chance = stats.chi2.sf(((seen - expected)[keep] ** 2 / expected[keep]).sum(), keep.sum() - 1)
             assert bool(chance < FALSE_ALARM) is wrong

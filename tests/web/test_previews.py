@@ -61,7 +61,7 @@ def test_an_unknown_address_shows_nothing(client, token):
 def test_what_devices_cannot_do_has_no_preview(client, four):
     reply = client.post("/api/preview", json=four)
     assert reply.status_code == 422
-    assert "answers that are kept or replaced on devices" in reply.json()["error"]["message"]
+    assert "devices that send one of a few cells" in reply.json()["error"]["message"]
 
 
 def kept(limits):

@@ -28,28 +28,54 @@ function fraction(number) {
 
 const divisor = (a, b) => (b ? divisor(b, a % b) : a);
 
-// The level of a number: one of the two next to it, up or down at random, so that its expectation stays.
-function levelOf({ lower, upper, values }, answer, source) {
-  const [[n, d], [ln, ld], [un, ud]] = [answer, lower, upper].map((each) => fraction(String(Number(each))));
-  const top = (n * ld - ln * d) * ud * BigInt(values.length - 1);
-  const bottom = (un * ld - ln * ud) * d;
-  const rest = top % bottom;
-  if (!rest) return Number(top / bottom);
-  const common = divisor(bottom, rest);
-  return Number(top / bottom) + (below(bottom / common, source) < rest / common);
+// The sine of x/2⁶⁴, from 0 to 2, in units of 2⁻⁶⁴: in whole numbers, so that every device finds the same.
+function sineOf(x) {
+  const square = (x * x) >> 64n;
+  let [sum, term, n] = [0n, x, 1n];
+  for (; term; n += 2n) {
+    sum += n % 4n === 1n ? term : -term;
+    term = ((term * square) >> 64n) / ((n + 1n) * (n + 2n));
+  }
+  return sum;
 }
 
-// The position of an answer among the levels of its question; numbers between two levels at random.
-function placeOf(question, answer, source) {
-  const { name, kind, lower, upper, values } = question;
+// Where the levels of a question lie, from 0 at the lower end of its range to at(last) at the upper end: equally far
+// apart, or the sines of equally distant angles.
+function levelsOf(last, angle) {
+  if (!angle) return { last, at: BigInt };
+  const sine = (steps) => sineOf((BigInt(angle) * BigInt(steps)) / 2n);
+  const end = sine(last);
+  return { last, at: (k) => (2 * k > last ? end + sine(2 * k - last) : end - sine(last - 2 * k)) };
+}
+
+// Where an answer lies between the first and the last one that can be given, as a fraction.
+function shareOf({ name, kind, lower, upper, values }, answer) {
   const number = DECIMAL.test(answer) ? Number(answer) : NaN;
-  let place = -1;
-  if (kind === "number") {
-    if (number >= Number(lower) && number <= Number(upper)) place = levelOf(question, answer, source);
-  } else if (kind === "scale") place = values.findIndex((value) => Number(value) === number);
-  else place = values.indexOf(String(answer ?? "") || "no answer"); // as a blank is called, where there may be one
+  if (kind === "number" && number >= Number(lower) && number <= Number(upper)) {
+    const [[n, d], [ln, ld], [un, ud]] = [number, Number(lower), Number(upper)].map((each) => fraction(String(each)));
+    return [(n * ld - ln * d) * ud, (un * ld - ln * ud) * d];
+  }
+  const given = String(answer ?? "") || "no answer"; // as a blank is called, where there may be one
+  const place = kind === "number" ? -1 : values.findIndex((value) => (kind === "scale" ? Number(value) === number : value === given));
   if (place < 0) throw new RangeError(`question ${name}: this answer cannot be given`);
-  return place;
+  return [BigInt(place), BigInt(values.length - 1)];
+}
+
+// The level of a share: one of the two next to it, up or down at random, so that its expectation stays.
+function levelOf([part, whole], { last, at }, source) {
+  const top = part * at(last);
+  let [low, high] = [0, last];
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (at(middle) * whole <= top) low = middle;
+    else high = middle;
+  }
+  if (at(high) * whole === top) return high;
+  const rest = top - at(low) * whole;
+  if (!rest) return low;
+  const between = (at(high) - at(low)) * whole;
+  const common = divisor(between, rest);
+  return low + (below(between / common, source) < rest / common);
 }
 
 // The levels of the questions of a row, from its number: the first question counts most.
@@ -62,15 +88,41 @@ export function placesOf(form, cell) {
   return places;
 }
 
+// What a cell of a form with one question stands for, in the units of its answers; it may lie outside their range.
+export function readingOf({ questions: [question], draws }, odds, cell) {
+  const { line, angle, stretch, end, read } = draws[odds];
+  const half = cell >= line ? end * (2 * (cell - line) - 1) : stretch * Math.sin((angle / 2 ** 64) * (cell - (line - 1) / 2));
+  const [lower, upper] = [question.lower, question.upper].map(Number);
+  return lower + ((upper - lower) * (1 + (read ? read[cell] : half))) / 2;
+}
+
+// A cell of the line: those in the window of a level are likelier than the others, as the odds say. Now and then one of
+// two ends is sent instead.
+function drawNear(place, draw, kept, one, source) {
+  const { line, window, starts, ends, last, angle } = draw;
+  if (ends && below(one, source) < BigInt(ends)) {
+    const { at } = levelsOf(last, angle);
+    const upper = below(at(last), source) < at(place);
+    return line + Number(upper === below(kept + 2n * one, source) < kept + one);
+  }
+  const inside = BigInt(window) * kept;
+  const drawn = below(inside + BigInt(line) * one, source);
+  const start = starts ? starts[place] : place;
+  const number = drawn < inside ? start + Number(drawn / kept) : Number(below(BigInt(line), source));
+  if (!starts) return number;
+  const edges = new Set(starts.flatMap((each) => [each, each + window]));
+  return [...edges].filter((edge) => edge <= number).length - 1;
+}
+
 // The cell to send, for the answers to all questions of a form by their names. Each call spends the budget of one
 // person: call it once, and send nothing else.
 export function noiseRow(kit, form, odds, answers, source = random) {
-  const { questions, cells } = kit.forms[form];
-  let cell = 0;
+  const { questions, cells, draws } = kit.forms[form];
+  const draw = draws ? draws[odds] : { line: cells, window: 1 };
+  let place = 0;
   for (const question of questions) {
-    cell = cell * question.values.length + placeOf(question, answers[question.name], source);
+    const levels = levelsOf(draw.last ?? question.values.length - 1, draw.angle);
+    place = place * question.values.length + levelOf(shareOf(question, answers[question.name]), levels, source);
   }
-  const kept = BigInt(kit.odds[odds]);
-  const cases = kept + BigInt(cells) * BigInt(kit.denominator);
-  return below(cases, source) < kept ? cell : Number(below(BigInt(cells), source));
+  return drawNear(place, draw, BigInt(kit.odds[odds]), BigInt(kit.denominator), source);
 }

@@ -2,9 +2,9 @@
 //
 // Answers are in the controls, in `given` and in `answers` until the row is sent or the page is left, and nowhere else. The row is
 // drawn once, before it is shown, and kept in history.state, so that loading the page again shows the same one.
-import { noiseRow, placesOf } from "./dpstrata-respond.js";
+import { noiseRow, placesOf, readingOf } from "./dpstrata-respond.js";
 import { button, filled, h } from "./dom.js";
-import { offered, preferred } from "./languages.js";
+import { formatted, offered, preferred } from "./languages.js";
 import { complain, complaint, controls, labelOf, read, textOf } from "./questions.js";
 import { ask, fetchKit } from "./server.js";
 
@@ -91,7 +91,9 @@ function welcome(words) {
   ];
 }
 
-const how = (words) => h("details", {}, h("summary", {}, words.how), h("p", {}, words.howText));
+// Whether this form is one question of which a number is sent, drawn at random.
+const isNumber = () => Boolean(kit.forms[form].draws);
+const how = (words) => h("details", {}, h("summary", {}, words.how), h("p", {}, isNumber() ? words.number : words.howText));
 
 function asking(words) {
   const { questions } = kit.forms[form];
@@ -175,20 +177,23 @@ function draw() {
 
 function reviewing(words) {
   const drawn = kit.forms[form];
-  const sent = placesOf(drawn, history.state.cell);
+  const { cell } = history.state;
+  const sent = isNumber() ? [] : placesOf(drawn, cell);
   const known = answers.length > 0; // unless the page was loaded again
   const parts = (index) => {
-    const value = labelOf(drawn.questions[index], drawn.questions[index].values[sent[index]], language);
+    const value = isNumber()
+      ? formatted(readingOf(drawn, odds, cell).toPrecision(4), language)
+      : labelOf(drawn.questions[index], drawn.questions[index].values[sent[index]], language);
     if (!known) return [[words.sent, value]];
     const own = answered(index);
-    return [[words.yours, own], [words.sent, value, own !== value && words.changed]];
+    return [[words.yours, own], [words.sent, value, !isNumber() && own !== value && words.changed]];
   };
   const news = h("p", { class: "error", role: "alert" }, history.state.tried ? words.lost : "");
   const press = button(history.state.tried ? words.again : words.send, () => send(press), "main");
   return [
     title(words.review),
-    h("p", {}, changed(words)),
-    drawn.questions.some(({ kind }) => kind === "number") && h("p", {}, words.steps),
+    h("p", {}, isNumber() ? words.number : changed(words)),
+    !isNumber() && drawn.questions.some(({ kind }) => kind === "number") && h("p", {}, words.steps),
     rows(drawn.questions, parts),
     !known && h("p", {}, words.gone),
     news,

@@ -223,12 +223,13 @@ def invite_command(
 ) -> None:
     """Make a secret link for everyone in the sample, and a folder for the collector, without names."""
     from dpstrata.cli.screen import progress_of
-    from dpstrata.collect.invitations import collectable_kit, invite, links_at
+    from dpstrata.collect.invitations import invite, links_at
+    from dpstrata.collect.kit import respondent_kit
     from dpstrata.designs.record import Design
     from dpstrata.files.writing import require_apart
 
     links_at(address)  # before anyone is drawn
-    collectable_kit(Design.read(design), title=title, text=text)
+    respondent_kit(Design.read(design), title=title, text=text)
     contacts = _contacts(addresses, frame, named=bool(address_line or keep))
     of_letters = _letters(letters, contacts, address_line or [], closes, letter_text or [])
     if frame is not None:

@@ -13,7 +13,7 @@ from dpstrata.collect.sealing import Opener, public_key, read_office_key
 from dpstrata.collect.tables import CLOSED, Counted, Tables
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.collected import Collected
+from dpstrata.fielding.collected import Collected, report_keys
 from dpstrata.fielding.draw import drawn_columns
 from dpstrata.fielding.keys import read_key
 from dpstrata.fielding.randomizers import randomizers_of
@@ -145,8 +145,8 @@ def _counted(folder: SurveyFolder, tables: Tables, opener: Opener) -> Counter[Co
     found: Counter[ReportKey] = Counter()
     for (key, _), number in counted.items():
         found[key] += number
-    cells = dict(enumerate(folder.kit.cells))
-    whole = found == turnout and all(0 <= cell < cells.get(key.form, 0) for key, cell in counted)
+    cells = {key: folder.kit.cells_of(key) for key in report_keys(folder.plan)}
+    whole = found == turnout and all(0 <= cell < cells.get(key, 0) for key, cell in counted)
     if not whole and not deleted:
         raise InputError(
             "the database must have one answer for every link that was used, got others: something else "

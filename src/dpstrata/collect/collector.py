@@ -258,7 +258,7 @@ class Collector:
                     each.reply = state
                 elif each.hashed in counted:
                     each.reply = "used"
-                elif not 0 <= each.cell < self._kit.cells[token.key.form]:
+                elif not 0 <= each.cell < self._kit.cells_of(token.key):
                     each.reply = ValueError("a cell must be in the range of its form.")
                 else:
                     counted[each.hashed] = secrets.token_bytes(16), token.key, each.cell

@@ -115,7 +115,7 @@ class _Service:
         found = await self._find(token)
         if found.state != "open":
             return {"state": found.state}
-        if not 0 <= cell < self._kit.cells[found.form]:
+        if not 0 <= cell < self._kit.cells_at(found.form, found.odds):
             return {"state": "out_of_range"}
         return {"state": await self._store.send(token, cell)}
 

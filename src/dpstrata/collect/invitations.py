@@ -35,7 +35,6 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import DpstrataWarning, InputError, option, without_passwords
 from dpstrata.fielding.draw import check_record, drawn_columns, read_sample
 from dpstrata.fielding.keys import new_key, read_key, survey_key, write_key
-from dpstrata.fielding.randomizers import randomizers_of
 from dpstrata.fielding.sample import ReportKey
 from dpstrata.files.writing import (
     make_private_folder,
@@ -111,23 +110,6 @@ def invitees(plan: Design, *, sample: Path, key_file: Path, id: str, stratum: Se
     links = survey_key(survey_key(secret, plan.digest), "invitations")
     drawn = read_sample(sample, plan, id=id, stratum=stratum)
     return [Invitee(person, key, _token(links, person)) for person, key in drawn.items()]
-
-
-def collectable_kit(plan: Design, *, title: str = "", text: str | None = None) -> Kit:
-    """Make the kit of a design whose counters say all that is released: of rows, or of yes and no.
-
-    Raises
-    ------
-    InputError
-        For other designs, and whatever else prevents a kit.
-    """
-    if any(randomizer.cells is None for randomizer in randomizers_of(plan)):
-        raise InputError(
-            "a collector needs reports that it can count: rows of answers to questions of any kind, or yes "
-            "and no that devices flip for sums or a mean; got a design with others. Design with "
-            f"{option('forms', 'one')}."
-        )
-    return respondent_kit(plan, title=title, text=text)
 
 
 def _token(key: bytes, person: str) -> str:
@@ -233,7 +215,7 @@ def invite(
     links = links_at(address)
     warn_without_tls(links)
     plan = Design.read(design)
-    kit = collectable_kit(plan, title=title, text=text)
+    kit = respondent_kit(plan, title=title, text=text)
     people = invitees(plan, sample=sample, key_file=key_file, id=id, stratum=columns)
     kept = read_kept(contacts, keep, id=id, people=people)
     writer = letters and Writer(
@@ -242,8 +224,8 @@ def invite(
     remove_unfinished(out)
     private = read_office_key(office_key) if office_key.exists() else new_key()
     filling = _Filling(
-        folder, database, plan.digest, batch, kit.digest, public_key(private),
-        {each.hashed: each.key for each in people}, kit.cells,
+        folder, database, plan.digest, batch, kit, public_key(private),
+        {each.hashed: each.key for each in people},
     )  # fmt: skip
     filling.check()
     _make_folder(folder, design, kit, office_key, private)
@@ -388,15 +370,14 @@ class _Filling:
     database: str | None
     design: str
     batch: int
-    kit: str
+    kit: Kit
     public_key: bytes
     tokens: dict[bytes, ReportKey]
-    cells: tuple[int, ...]
 
     @property
     def counters(self) -> dict[ReportKey, int]:
         """How many cells each key has to which somebody is invited."""
-        return {key: self.cells[key.form] for key in set(self.tokens.values())}
+        return {key: self.kit.cells_of(key) for key in set(self.tokens.values())}
 
     def check(self) -> None:
         """Require that a database outside the folder is of this survey, before anything is written."""
@@ -415,7 +396,8 @@ class _Filling:
         else:
             tables = SqliteTables(path) if path.exists() else SqliteTables.make(path)
         with writing_to(tables):
-            facts = {"design": self.design, "batch": str(self.batch), **origin_of(self.kit, self.public_key)}
+            origin = origin_of(self.kit.digest, self.public_key)
+            facts = {"design": self.design, "batch": str(self.batch), **origin}
             with tables.transaction(alone=True):
                 if tables.exists:  # also if someone else has made it since it was checked
                     self._require_same(tables)
@@ -429,7 +411,7 @@ class _Filling:
     def _require_same(self, tables: Tables) -> None:
         if tables.fact("state") == CLOSED:
             raise InputError("people can be invited to a survey that is open, got one that is closed.")
-        require_same_origin(tables, self.kit, self.public_key)
+        require_same_origin(tables, self.kit.digest, self.public_key)
         if tables.fact("batch") != str(self.batch) or tables.invited() != self.tokens:
             raise InputError(
                 "the database must have these invitations and this batch, got others.", where=str(self.folder)

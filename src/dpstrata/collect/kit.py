@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dpstrata.collect.languages import tag_of
 from dpstrata.designs.record import Design
@@ -34,8 +34,8 @@ class Kit:
     ----------
     content : bytes
         The JSON document, always the same bytes for the same design and words.
-    cells : tuple of int
-        For each form, how many different rows there are.
+    cells : tuple of tuple of int
+        For each form, how many different reports there are: at each of the kit's odds, or at all of them.
     odds : tuple of int
         For each stratum, the position of its odds in the kit.
 
@@ -53,7 +53,7 @@ class Kit:
     """
 
     content: bytes = field(repr=False)
-    cells: tuple[int, ...]
+    cells: tuple[tuple[int, ...], ...]
     odds: tuple[int, ...]
 
     @property
@@ -67,8 +67,17 @@ class Kit:
         return hashlib.sha256(self.content).hexdigest()
 
     def odds_of(self, key: ReportKey) -> int:
-        """Return the position of the odds with which a device keeps a row."""
+        """Return the position of the odds at which a device draws."""
         return self.odds[key.stratum]
+
+    def cells_at(self, form: int, odds: int) -> int:
+        """Return how many different reports there are of a form, at odds in this position."""
+        cells = self.cells[form]
+        return cells[odds if len(cells) > 1 else 0]
+
+    def cells_of(self, key: ReportKey) -> int:
+        """Return how many different reports people with this key can send."""
+        return self.cells_at(key.form, self.odds_of(key))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document."""
@@ -111,8 +120,9 @@ def read_kit(path: Path, plan: Design) -> Kit:
         content = path.read_bytes()
         data = json.loads(content)
         right = (data["kit"], data["design"]) == (VERSION, plan.digest)
-        odds = [int(each) for each in data["odds"]]
-        kit = replace(kit_from_content(content), odds=tuple(map(odds.index, _odds_of(plan))))
+        laws, positions = _laws_of(plan)
+        right = right and data["odds"] == [str(law.odds) for law in laws]
+        kit = replace(kit_from_content(content), odds=positions)
     except (OSError, ValueError, KeyError, TypeError):
         right = False
     if not right:
@@ -122,12 +132,29 @@ def read_kit(path: Path, plan: Design) -> Kit:
 
 def kit_from_content(content: bytes) -> Kit:
     """Read a kit that was made before; the odds of strata, which a preview does not use, are left out."""
-    return Kit(content, tuple(int(form["cells"]) for form in json.loads(content)["forms"]), ())
+    forms = json.loads(content)["forms"]
+    cells = [[draw["cells"] for draw in form.get("draws", [form])] for form in forms]
+    return Kit(content, tuple(tuple(map(int, each)) for each in cells), ())
 
 
-def _odds_of(plan: Design) -> list[int]:
-    """Return P of every stratum: rows are kept in P of P + KQ cases."""
-    return [int(odds_in(plan, row) * DENOMINATOR) for row in range(len(plan.strata))]
+class _Law(NamedTuple):
+    """How devices of a stratum draw: P, and for each form that is not drawn as a row its cells."""
+
+    odds: int
+    draws: tuple[dict[str, Any] | None, ...]
+
+
+def _laws_of(plan: Design) -> tuple[list[_Law], tuple[int, ...]]:
+    """Return the different laws, and for each stratum the position of its own."""
+    randomizers = randomizers_of(plan)
+    laws = [
+        _Law(odds_in(plan, row), tuple(randomizer.specification(row) for randomizer in randomizers))
+        for row in range(len(plan.strata))
+    ]
+    written = [json.dumps(law, sort_keys=True) for law in laws]
+    different = dict(zip(written, laws, strict=True))
+    ranked = sorted(different, key=lambda text: (different[text].odds, text))
+    return [different[text] for text in ranked], tuple(map(ranked.index, written))
 
 
 def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) -> Kit:
@@ -140,7 +167,7 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
     Parameters
     ----------
     plan : Design
-        A design whose devices keep or replace rows, or the answer to one yes/no or category question.
+        A design whose devices send one of a number of cells: a row, or the answer to one question.
     title : str
         What the survey is called, a line of at most 200 characters; by default that of the questionnaire.
     text : str, optional
@@ -155,12 +182,13 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
     Raises
     ------
     InputError
-        If devices of this design do not randomise rows.
+        If devices of this design send nothing that can be counted.
 
     Notes
     -----
     The odds are P/Q with Q = 2⁴⁰, the largest such fraction that is at most exp(E) − 1, so that a row of K
-    cells, kept in P of P + KQ cases and otherwise drawn from all K, loses at most E.
+    cells, kept in P of P + KQ cases and otherwise drawn from all K, loses at most E. Of the cells of a number
+    those in the window of its level are 1 + P/Q times as likely as the others.
 
     Examples
     --------
@@ -172,7 +200,7 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
     ... )
     >>> kit = dps.respondent_kit(plan, title="Health in the city")
     >>> kit.cells, len(kit.digest)
-    ((3,), 64)
+    (((3,),), 64)
     """
     if not isinstance(plan, Design):
         raise InputError(f"a kit needs a Design, got {type(plan).__name__}.")
@@ -184,9 +212,7 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
     levels = [randomizer.levels_in_browser() for randomizer in randomizers]
     questions = _asked(plan, text)
     named = {question.name: question for question in questions}
-    of_strata = _odds_of(plan)
-    odds = sorted(set(of_strata))
-    cells = tuple(map(math.prod, levels))
+    laws, positions = _laws_of(plan)
     told = {language: _told(plan, language) for language in languages()}
     data = {
         "kit": VERSION,
@@ -194,22 +220,27 @@ def respondent_kit(plan: Design, *, title: str = "", text: str | None = None) ->
         "title": title.strip(),
         "languages": [{"name": name, "tag": tag_of(name)} for name in questions.languages],
         "denominator": str(DENOMINATOR),
-        "odds": [str(each) for each in odds],
+        "odds": [str(law.odds) for law in laws],
         "forms": [
             {
-                "cells": number,
+                **_drawn(math.prod(levels[t]), [law.draws[t] for law in laws]),
                 "questions": [
                     _question(named[question.name], each, questions.languages)
                     for question, each in zip(randomizer.questions, levels[t], strict=True)
                 ],
                 **_told_on(plan, told, t + 1),
             }
-            for t, (number, randomizer) in enumerate(zip(cells, randomizers, strict=True))
+            for t, randomizer in enumerate(randomizers)
         ],
         "consent": told,
     }
     content = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
-    return Kit(content, cells, tuple(map(odds.index, of_strata)))
+    return replace(kit_from_content(content), odds=positions)
+
+
+def _drawn(rows: int, draws: Sequence[dict[str, Any] | None]) -> dict[str, Any]:
+    """Say how many rows there are, or how cells are drawn at each of the odds."""
+    return {"cells": rows} if None in draws else {"draws": draws}
 
 
 def _told(plan: Design, language: str, form: int | None = None) -> str:
@@ -274,7 +305,7 @@ def _question(question: Question, levels: int, languages: Sequence[str]) -> dict
         described["labels"] = labels
     if question.no_first:
         described["noFirst"] = True
-    if question.kind == "number":
+    if question.kind in ("number", "scale"):
         described |= {"lower": _written(question.lower), "upper": _written(question.upper)}
     return described
 

@@ -121,6 +121,10 @@ def _in_words(folder: SurveyFolder, batch: int) -> list[str]:
     """Say what is promised, and what a batch adds to it."""
     plan = folder.plan
     budgets = {plan.inputs.device_epsilon or plan.local_epsilon(i) for i in range(len(plan.strata))}
-    pairs = [(budget, cells) for budget in sorted(budgets) for cells in sorted(set(folder.kit.cells))]
-    worst = max(batch_epsilon(budget, cells=cells, batch=batch) for budget, cells in pairs)
+    rows = {form.get("cells") for form in folder.kit.to_dict()["forms"]}  # None where none are drawn
+    worst = max(
+        budget if cells is None else batch_epsilon(budget, cells=cells, batch=batch)
+        for budget in budgets
+        for cells in rows
+    )
     return collecting_in_words(promised=max(budgets), within=worst, batch=batch, delta=BATCH_DELTA)

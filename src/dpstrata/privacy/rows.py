@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 import secrets
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -35,6 +36,8 @@ Source = Callable[[int], bytes]
 """Returns as many random bytes as asked for."""
 
 DENOMINATOR = 2**40  # Q: the odds are rounded down by less than 1e-12
+
+_DOWN = 1.0 - 2.0**-48
 
 
 class Quadratic(NamedTuple):
@@ -161,8 +164,13 @@ def number_in_row(
 
 
 @lru_cache(maxsize=4096)
-def odds_below(epsilon: float) -> Fraction:
-    """Return P/Q, the largest fraction with this denominator that is at most exp(E) − 1.
+def spendable(budget: float) -> float:
+    """Return a budget rounded down, by more than any logarithm that it was made with can be off."""
+    return math.nextafter(budget * _DOWN, 0.0)
+
+
+def odds_below(epsilon: float) -> int:
+    """Return P, the largest whole number for which P/Q is at most exp(E) − 1.
 
     Parameters
     ----------
@@ -173,20 +181,13 @@ def odds_below(epsilon: float) -> Fraction:
     --------
     >>> import math
     >>> odds = odds_below(3.0)
-    >>> 0 <= math.expm1(3.0) - float(odds) < 1e-11
+    >>> 0 <= math.expm1(3.0) - odds / DENOMINATOR < 1e-11
     True
     """
     from mpmath import mp
 
     with mp.workdps(80 + int(epsilon)):
-        whole = int(mp.floor(mp.expm1(mp.mpf(epsilon)) * DENOMINATOR))
-    return Fraction(whole, DENOMINATOR)
-
-
-def kept_of(cells: int, odds: Fraction) -> tuple[int, int]:
-    """Return in how many of how many equally likely cases a row of K cells is kept: P of P + KQ."""
-    kept = odds.numerator
-    return kept, kept + cells * odds.denominator
+        return int(mp.floor(mp.expm1(mp.mpf(epsilon)) * DENOMINATOR))
 
 
 def below(number: int, source: Source = secrets.token_bytes) -> int:
@@ -203,29 +204,54 @@ def below(number: int, source: Source = secrets.token_bytes) -> int:
             return drawn
 
 
-def level_of(share: Fraction, levels: int, source: Source = secrets.token_bytes) -> int:
-    """Put a share of the range on one of the equidistant levels next to it, at random if it lies between.
+def level_of(share: Fraction, levels: Sequence[int], source: Source = secrets.token_bytes) -> int:
+    """Put a share of the range on one of the levels next to it, at random if it lies between two.
 
     Parameters
     ----------
     share : Fraction
         Where the answer lies in its range, from 0 to 1.
-    levels : int
-        L >= 2.
+    levels : sequence of int
+        Where the levels lie, from 0 at the lower end of the range to the last one at its upper end.
     source : callable
         Where bytes come from.
+
+    Examples
+    --------
+    >>> level_of(Fraction(1, 2), range(3)), level_of(Fraction(1, 2), [0, 4, 5, 8])
+    (1, 1)
     """
-    lower, rest = divmod(share.numerator * (levels - 1), share.denominator)
+    wanted = share.numerator * levels[-1]
+    lower = bisect_right(levels, wanted // share.denominator) - 1
+    rest = wanted - levels[lower] * share.denominator
     if rest == 0:
         return lower
-    between = Fraction(rest, share.denominator)
+    between = Fraction(rest, (levels[lower + 1] - levels[lower]) * share.denominator)
     return lower + (below(between.denominator, source) < between.numerator)
 
 
-def randomized_cell(cell: int, cells: int, odds: Fraction, source: Source = secrets.token_bytes) -> int:
+def drawn_near(start: int, window: int, line: int, odds: int, source: Source = secrets.token_bytes) -> int:
+    """Draw a number of a line: each in the window is 1 + P/Q times as likely as each outside.
+
+    Parameters
+    ----------
+    start, window : int
+        The first number of the window, and how many it has.
+    line : int
+        M: the numbers are 0 to M − 1.
+    odds : int
+        P.
+    source : callable
+        Where bytes come from.
+    """
+    inside = window * odds
+    drawn = below(inside + line * DENOMINATOR, source)
+    return start + drawn // odds if drawn < inside else below(line, source)
+
+
+def randomized_cell(cell: int, cells: int, odds: int, source: Source = secrets.token_bytes) -> int:
     """Keep a cell, or replace it by one drawn from all of them."""
-    kept, cases = kept_of(cells, odds)
-    return cell if below(cases, source) < kept else below(cells, source)
+    return drawn_near(cell, 1, cells, odds, source)
 
 
 def cell_of(places: Sequence[int], levels: Sequence[int]) -> int:

@@ -7,7 +7,9 @@ adds them up and adds one whole number of noise; what is published depends on no
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -21,14 +23,11 @@ from dpstrata.fielding.randomizers.randomizer import Randomizer
 from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.category_response import CategoryResponse
-from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, GridNoise, to_grid
-from dpstrata.privacy.mechanisms.randomized_response import RandomizedResponse
+from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, CellNoise, GridNoise, to_grid
+from dpstrata.privacy.rows import Source, spendable
 from dpstrata.survey.questionnaires.question import Question
 from dpstrata.survey.releases import OPTION
 
-# Budgets are rounded down before anything is drawn, by more than any logarithm can be off.
-_DOWN = 1.0 - 2.0**-48
 _LONGEST = 60.0  # e times noise in answer ranges, beyond which it is less than once in 10^25 draws
 
 
@@ -112,7 +111,7 @@ def require_stated_answers(plan: Design) -> None:
 
 @lru_cache(maxsize=4096)
 def _noise(mechanism: Mechanism, e: float, steps: int | None) -> GridNoise:
-    e = math.nextafter(e * _DOWN, 0.0)  # 0 where there is no budget, and then not used
+    e = spendable(e)  # 0 where there is no budget, and then not used
     return mechanism.on_grid(e, mechanism.grid_steps(e) if steps is None else steps)
 
 
@@ -139,8 +138,11 @@ class NoiseRandomizer(Randomizer):
         (answer,) = answers
         return answer
 
-    def randomized(self, stratum: int, raw: Sequence[Any]) -> list[Any]:
-        """Noise answers; refuse where the office gets raw ones and noises their sum."""
+    def randomized(self, stratum: int, raw: Sequence[Any], source: Source = secrets.token_bytes) -> list[Any]:
+        """Noise answers; refuse where the office gets raw ones and noises their sum.
+
+        ``source`` is for tests alone, and of cells.
+        """
         plan = self.plan
         if not plan.inputs.release_form.noised_at:
             raise InputError(
@@ -152,9 +154,19 @@ class NoiseRandomizer(Randomizer):
         if not space.numbers:
             names = self.questions[0].names
             return [names[place] for place in noise.randomize(values.astype(np.int64)).tolist()]
-        outputs = noise.randomize(noise.place(space.shares(values)))
+        if isinstance(noise, CellNoise):
+            cells = [noise.cell_of(self._share_of(value), source) for value in values.tolist()]
+            outputs = np.array(cells, dtype=np.int64)
+        else:
+            outputs = noise.randomize(noise.place(space.shares(values)))
         reports: list[float] = space.at_shares(noise.shares(outputs)).tolist()
         return reports
+
+    def _share_of(self, value: float) -> Fraction:
+        (question,) = self.questions
+        share = question.of_kind.share_of(question, value)
+        assert share is not None
+        return share
 
     def published(self, report: Any) -> dict[str, Any]:
         """Name the question."""
@@ -167,12 +179,19 @@ class NoiseRandomizer(Randomizer):
                 "a kit needs answers that are randomised on devices, and here the office sees raw answers; "
                 f"design with {option('device_epsilon')}."
             )
-        if self.plan.inputs.mechanism not in (RandomizedResponse.name, CategoryResponse.name):
+        noise, (question,) = noise_at(self.plan, 0), self.questions
+        if noise.cells is None:
             raise InputError(
-                "a kit needs answers that are kept or replaced on devices, got a design that adds noise to "
-                f"them. Use {option('forms', 'one')}."
+                "a kit needs devices that send one of a few cells, got a design whose devices add noise to a "
+                f"number, which can become any other. Use {option('mechanism', 'sine')} or "
+                f"{option('forms', 'one')}."
             )
-        return self.questions[0].candidates
+        return (question.levels or 0,)
+
+    def specification(self, stratum: int) -> dict[str, Any] | None:
+        """Describe how cells are drawn; names that are kept or replaced are rows of one question."""
+        noise = noise_at(self.plan, stratum)
+        return noise.specification if isinstance(noise, CellNoise) else None
 
     # --- at the office ------------------------------------------------------------------------
 
@@ -189,11 +208,6 @@ class NoiseRandomizer(Randomizer):
         """Require numbers that devices of the stratum can send."""
         if len(reports):
             steps_of_reports(self.plan, stratum, reports)
-
-    @property
-    def cells(self) -> int | None:
-        """Two, of yes and no that devices flip."""
-        return 2 if isinstance(self.plan.inputs.release_form.device, RandomizedResponse) else None
 
     def reports_of_cells(self, stratum: int, cells: Sequence[int]) -> list[Any]:
         """Write outputs as devices report them: what :func:`steps_of_reports` reads again."""

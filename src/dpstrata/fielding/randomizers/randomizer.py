@@ -94,7 +94,11 @@ class Randomizer(ABC):
 
     @abstractmethod
     def levels_in_browser(self) -> tuple[int, ...]:
-        """Return how many levels each answer is put on in a browser; refuse what browsers do not do."""
+        """Return how many levels of each answer a browser is told; refuse what browsers do not do."""
+
+    def specification(self, stratum: int) -> dict[str, Any] | None:
+        """Return what a browser must know, beside the odds, of how cells are drawn; ``None`` for rows."""
+        return None
 
     # --- at the office ------------------------------------------------------------------------
 
@@ -108,11 +112,6 @@ class Randomizer(ABC):
 
     def check_reports(self, stratum: int, reports: Sequence[Any]) -> None:  # noqa: B027
         """Refuse what devices of a stratum cannot send."""
-
-    @property
-    @abstractmethod
-    def cells(self) -> int | None:
-        """How many reports there are where a collector can count them; ``None`` where it cannot."""
 
     @abstractmethod
     def reports_of_cells(self, stratum: int, cells: Sequence[int]) -> list[Any]:

@@ -25,7 +25,7 @@ from dpstrata.files.cells import text_of
 from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray
 from dpstrata.privacy.mechanisms.grid import DiscreteLaplaceNoise
-from dpstrata.privacy.rows import Source, cell_of, level_of, odds_below, places_of, randomized_cell
+from dpstrata.privacy.rows import Source, cell_of, level_of, odds_below, places_of, randomized_cell, spendable
 from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
 from dpstrata.survey.questionnaires.question import Question
 
@@ -61,7 +61,9 @@ class RowRandomizer(Randomizer):
         odds, levels, cells = odds_in(self.plan, stratum), self.designed.levels, self.designed.cells
         reports = []
         for shares in raw:
-            places = [level_of(share, number, source) for share, number in zip(shares, levels, strict=True)]
+            places = [
+                level_of(share, range(number), source) for share, number in zip(shares, levels, strict=True)
+            ]
             reports.append(randomized_cell(cell_of(places, levels), cells, odds, source))
         return reports
 
@@ -113,11 +115,6 @@ class RowRandomizer(Randomizer):
             )
         return cells
 
-    @property
-    def cells(self) -> int | None:
-        """How many different rows there are."""
-        return self.designed.cells
-
     def reports_of_cells(self, stratum: int, cells: Sequence[int]) -> list[Any]:
         """Return the cells, which are what devices send."""
         return list(cells)
@@ -162,10 +159,10 @@ class RowRandomizer(Randomizer):
         return rows
 
 
-def odds_in(plan: Design, place: int) -> Fraction:
-    """Return P/Q of a stratum: that of all devices, or of published rows at its own budget."""
+def odds_in(plan: Design, place: int) -> int:
+    """Return P of a stratum: that of all devices, or of published rows at its own budget."""
     budget = plan.inputs.device_epsilon
-    return odds_below(plan.local_epsilon(place) if budget is None else budget)
+    return odds_below(spendable(plan.local_epsilon(place) if budget is None else budget))
 
 
 def table_entries(plan: Design, t: int, questions: tuple[str, ...]) -> tuple[str, ...]:

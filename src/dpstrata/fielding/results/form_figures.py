@@ -27,7 +27,7 @@ from dpstrata.fielding.randomizers.row import office_budgets, sensitivity, table
 from dpstrata.fielding.results.figures import Figure
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.privacy.mechanisms.kernels import point, s
-from dpstrata.privacy.rows import largest_rounding, odds_below
+from dpstrata.privacy.rows import DENOMINATOR, largest_rounding, odds_below
 from dpstrata.survey.questionnaires.question import Question
 
 
@@ -235,7 +235,7 @@ def stretches(plan: Design, t: int) -> FloatArray:
 
 @lru_cache(maxsize=16)  # every figure asks for them
 def _odds(budgets: bytes) -> FloatArray:
-    return read_only(np.array([float(odds_below(e)) for e in np.frombuffer(budgets).tolist()]))
+    return read_only(np.array([odds_below(e) / DENOMINATOR for e in np.frombuffer(budgets).tolist()]))
 
 
 def share_on(plan: Design, table: TableCounts, place: int) -> OnForm:

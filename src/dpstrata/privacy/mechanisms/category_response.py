@@ -93,6 +93,7 @@ class _Replacements(GridNoise):
 
     def __init__(self, e: float, steps: int, mechanism: CategoryResponse) -> None:
         super().__init__(e, steps)
+        self.cells = steps + 1
         self._chances = tuple(float(each) for each in mechanism.chances(np.array(e)))
 
     def randomize(self, k: IntArray) -> IntArray:

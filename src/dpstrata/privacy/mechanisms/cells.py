@@ -32,6 +32,8 @@ average.
 from __future__ import annotations
 
 import math
+import secrets
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache, cached_property
 from importlib import resources
@@ -45,6 +47,7 @@ from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import CellNoise, GridNoise
 from dpstrata.privacy.mechanisms.kernels import Point, Slopes, Step
+from dpstrata.privacy.rows import Source, drawn_near
 
 FEWEST, MOST = 3, 21  # points of a scale
 _LARGEST = 13.0  # budget up to which the curve follows the variance; beyond it has a floor of 1e-6 or less
@@ -158,10 +161,10 @@ class Cells(Mechanism):
         place = shares * self._steps
         below = np.floor(place)
         k = np.minimum(below.astype(np.int64) + (generator.random(shares.shape) < place - below), self._steps)
-        w = noise.window
-        inside = generator.random(shares.shape) < w / (w + noise.outside * math.exp(-e))
+        w, outside = noise.window, noise.line - noise.window
+        inside = generator.random(shares.shape) < w / (w + outside * math.exp(-e))
         within = noise.starts[k] + generator.integers(0, w, shares.shape)
-        other = generator.integers(0, noise.outside, shares.shape)
+        other = generator.integers(0, outside, shares.shape)
         other += w * (other >= noise.starts[k])
         return noise.shares(noise.cells_at(np.where(inside, within, other)))
 
@@ -194,20 +197,35 @@ class CellsNoise(CellNoise):
 
     def __init__(self, e: float, steps: int) -> None:
         super().__init__(e, steps)
-        self.window, self.outside, self.starts = _windows(e, steps + 1)
+        self.window, outside, self.starts = _windows(e, steps + 1)
+        self.line = self.window + outside
         self.edges, lengths, inside = cut(self.starts, self.window)
-        y = math.expm1(e)
-        plain, self._variances = balance(lengths, inside, y)
-        odds = lengths * np.where(inside, 1.0 + y, 1.0)
-        self._mass = odds / (self.outside + self.window * (1.0 + y))
-        read = plain * (1.0 + (1.0 + self.outside / self.window) / y)
+        self.cells = len(lengths)
+        plain, self._variances = balance(lengths, inside, self.y)
+        odds = lengths * np.where(inside, 1.0 + self.y, 1.0)
+        self._mass = odds / (self.line + self.window * self.y)
+        read = plain * (1.0 + self.line / self.window / self.y)
         self._set_units(float(np.abs(read).max()))
         self._units = self._in_units(read)
         self._most = int(self._units.max())
 
-    def randomize(self, k: IntArray) -> IntArray:
+    @property
+    def level_places(self) -> Sequence[int]:
+        """Return the points, which are equally far apart."""
+        return range(self.steps + 1)
+
+    @property
+    def specification(self) -> dict[str, Any]:
+        """Return where windows start, and how cells are read, in half ranges from the middle."""
+        read = (2.0 * self.shares(np.arange(self.cells)) - 1.0).tolist()
+        sizes = {"cells": self.cells, "line": self.line, "window": self.window}
+        return {**sizes, "starts": self.starts.tolist(), "read": read}
+
+    def draw(self, level: int, source: Source = secrets.token_bytes) -> int:
         """Draw a number inside the window or anywhere else, and find its cell."""
-        return self.cells_at(self.draw_numbers(self.starts[k]))
+        start = int(self.starts[level])
+        number = drawn_near(start, self.window, self.line, self.odds, source)
+        return int(np.searchsorted(self.edges, number, side="right")) - 1
 
     def cells_at(self, numbers: IntArray) -> IntArray:
         """Find the cells in which numbers from 0 to M − 1 lie."""

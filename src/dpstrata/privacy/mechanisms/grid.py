@@ -7,13 +7,18 @@ no noise draw whole numbers that are exp(e) times as likely in a window of the a
 
 from __future__ import annotations
 
+import secrets
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy import randomness
+from dpstrata.privacy.rows import DENOMINATOR, Source, level_of, odds_below
 
 FINEST = 50  # binary digits of the finest grid: doubles still tell its steps apart
 _INVISIBLE = 1000  # steps to a standard deviation of the noise: rounding adds less than 1e-6 of its variance
@@ -30,6 +35,8 @@ class GridNoise(ABC):
         K: two answers are at most so many steps apart.
     """
 
+    cells: int | None = None
+    """How many different outputs there are, where each can be counted; the first one is 0."""
     slack: float = 0.0
     """How far, in ranges, what another machine reads an output as may be from what this one does."""
 
@@ -152,13 +159,60 @@ class WindowNoise(GridNoise):
         return randomness.Chance(lambda mp: w / (w + outside * mp.exp(-mp.mpf(self.e))))
 
 
-class CellNoise(WindowNoise):
-    """Noise whose outputs are cells, each read as a whole number of units from the middle of the range."""
+class CellNoise(GridNoise):
+    """Noise whose outputs are cells, each read as a whole number of units from the middle of the range.
 
+    Everything is drawn in whole numbers, so that other implementations draw the same cells from the same
+    bytes: an answer is put on a level, and a number is drawn of a line, on which those in the window of the
+    level are 1 + P/Q times as likely as the others.
+
+    Attributes
+    ----------
+    odds : int
+        P, and y = P/Q, which is at most exp(e) − 1.
+    window, line : int
+        How many numbers a window has, and how many there are in all.
+    """
+
+    window: int
+    line: int
+    cells: int
     units: int
     """How many units are a range."""
     _most: int
     """The largest reading."""
+
+    def __init__(self, e: float, steps: int) -> None:
+        super().__init__(e, steps)
+        self.odds = odds_below(e)
+        self.y = self.odds / DENOMINATOR
+
+    @property
+    @abstractmethod
+    def level_places(self) -> Sequence[int]:
+        """Where the levels of answers lie, from 0 at the lower end of the range."""
+
+    @abstractmethod
+    def draw(self, level: int, source: Source = secrets.token_bytes) -> int:
+        """Draw a cell for an answer on a level."""
+
+    @property
+    @abstractmethod
+    def specification(self) -> dict[str, Any]:
+        """What another implementation must know, beside P, to draw the same cells and to read them."""
+
+    def cell_of(self, share: Fraction, source: Source = secrets.token_bytes) -> int:
+        """Draw a cell for an answer at a share of the range."""
+        return self.draw(level_of(share, self.level_places, source), source)
+
+    def place(self, shares: FloatArray) -> IntArray:
+        """Put shares of the range on one of the two levels next to them, at random."""
+        places, inside = self.level_places, np.clip(shares, 0.0, 1.0).tolist()
+        return np.array([level_of(Fraction(share), places) for share in inside], dtype=np.int64)
+
+    def randomize(self, k: IntArray) -> IntArray:
+        """Draw a cell for each."""
+        return np.array([self.draw(level) for level in k.tolist()], dtype=np.int64)
 
     def _set_units(self, most: float) -> None:
         """Choose units for readings of so many half ranges at most."""

@@ -87,6 +87,8 @@ class RandomizedResponse(ConstantRemainder, Mechanism):
 class _Flips(GridNoise):
     """0 and 1, flipped with probability 1/(1 + exp(e))."""
 
+    cells = 2
+
     def nearest(self, shares: FloatArray) -> IntArray:
         """Return 0 or 1."""
         return np.clip(super().nearest(shares), 0, 1)

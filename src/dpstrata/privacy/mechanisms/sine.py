@@ -24,17 +24,18 @@ the very best ones: there the variance does not change with them, so v(e) has no
 from __future__ import annotations
 
 import math
-from functools import cached_property
+import secrets
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from dpstrata.numerics.arrays import FloatArray, IntArray
-from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms import kernels
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import CellNoise, GridNoise
 from dpstrata.privacy.mechanisms.kernels import Point, Slopes, Step
+from dpstrata.privacy.rows import DENOMINATOR, Source, below, drawn_near
 
 # ν and a where both branches meet, the exact minimiser of V there, and how a changes on either side.
 _NU, _A = 0.9011004607923701, 1.3378274627886779
@@ -226,11 +227,20 @@ class SineCells(CellNoise):
     """The sine mechanism on cells: exactly private and, but for the rounding of doubles, unbiased.
 
     There are M cells and a window of w of them for every level of answers, M − w + 1 in all. An answer is put
-    on one of the two levels next to it, at random, and a cell is drawn: each in the window is exp(e) times as
-    likely as each outside. With φ for the angle of a cell the sines of cells and windows add up as they
+    on one of the two levels next to it, at random, and a cell is drawn: each in the window is 1 + P/Q times
+    as likely as each outside. With φ for the angle of a cell the sines of cells and windows add up as they
     integrate, so that all of the formulas hold cell by cell, with levels sin γ_i/sin γ_last at the middles
     γ_i of the windows. φ is chosen such that every level has the same variance. Below the joint the two ends
     are cells M and M + 1.
+
+    Attributes
+    ----------
+    angle : int
+        φ, in units of 2⁻⁶⁴.
+    ends : int
+        In how many of 2⁴⁰ cases an end is sent.
+    stretch : float
+        D: a cell is read as D·sin of its angle from the middle, in half ranges.
     """
 
     slack = 1e-9  # of sines that differ in their last digit
@@ -238,82 +248,107 @@ class SineCells(CellNoise):
     def __init__(self, e: float) -> None:
         e = min(e, _FINEST)
         nu, a, q = _angles(e)
-        w, y = _WINDOW, math.expm1(e)
+        w = self.window = _WINDOW
         super().__init__(e, round(w * a / nu))
-        self.window, self.outside = w, self.steps
-        M: int = self.steps + w
-        self.cells = M
+        y, M = self.y, self.steps + w
+        self.line = M
         mass = 1.0 / (M + w * y)  # of a cell outside the window
         if q == 0:
             nu = _balanced(w, y * mass, M * mass, nu)
-        self.angle = float(2.0 * nu / w)
-        self._last = 0.5 * self.angle * self.steps  # γ of the last window
-        half = 0.5 * self.angle
+        self.angle = round(2.0 * nu / w * _ONE)
+        self._angle = self.angle / _ONE
+        half, last = 0.5 * self._angle, 0.5 * self._angle * self.steps
         window = math.sin(w * half) / math.sin(half)
-        self._stretch = 1.0 / (mass * y * window * math.sin(self._last))
-        excess = math.sin(w * self.angle) / math.sin(self.angle) / (mass * y * window**2) - 1.0
-        self.ends = excess / (1.0 + excess) if q > 0 else 0.0
-        self._end = 1.0 / math.tanh(0.5 * e)
-        self.informative = 1.0 - (1.0 - self.ends) * M * mass - self.ends * 2.0 / (y + 2.0)
-        most = max(self._stretch * math.sin(min(half * (M - 1), math.pi / 2)), self._end if q > 0 else 0.0)
+        self._sine_of_last = math.sin(last)
+        self.stretch = 1.0 / (mass * y * window * self._sine_of_last)
+        excess = math.sin(w * self._angle) / math.sin(self._angle) / (mass * y * window**2) - 1.0
+        self.ends = round(excess / (1.0 + excess) * DENOMINATOR) if q > 0 else 0
+        self._at_ends = self.ends / DENOMINATOR
+        self._end = (y + 2.0) / y
+        self.cells = M + 2 * (self.ends > 0)
+        self.informative = 1.0 - (1.0 - self._at_ends) * M * mass - self._at_ends * 2.0 / (y + 2.0)
+        most = self.stretch * math.sin(min(half * (M - 1), math.pi / 2))
+        most = max(most, self._end if self.ends else 0.0)
         self._set_units(most)
         self._most = round(most * (self.units / 2))
 
     # --- levels of answers --------------------------------------------------------------------
 
+    @property
+    def level_places(self) -> Sequence[int]:
+        """Return the sines of the levels less that of the first, in units of 2⁻⁶⁴."""
+        return _SineLevels(self.angle, self.steps)
+
+    @property
+    def specification(self) -> dict[str, Any]:
+        """Return what levels, windows and readings follow from."""
+        ends = {"ends": str(self.ends), "end": self._end} if self.ends else {}
+        sizes = {"cells": self.cells, "line": self.line, "window": self.window, "last": self.steps}
+        return {**sizes, "angle": str(self.angle), "stretch": self.stretch, **ends}
+
     def levels(self, k: IntArray) -> FloatArray:
         """Return the shares of the range that levels stand for."""
-        x = np.sin(self.angle * (k - 0.5 * self.steps)) / math.sin(self._last)
+        x = np.sin(self._angle * (k - 0.5 * self.steps)) / self._sine_of_last
         return np.asarray(0.5 + 0.5 * x)
-
-    def place(self, shares: FloatArray) -> IntArray:
-        """Put shares of the range on one of the two levels next to them, at random."""
-        shares = np.clip(shares, 0.0, 1.0)
-        rough = np.arcsin((2.0 * shares - 1.0) * math.sin(self._last)) / self.angle + 0.5 * self.steps
-        below = np.clip(np.floor(rough).astype(np.int64), 0, self.steps - 1)
-        low, high = self.levels(below), self.levels(below + 1)
-        return below + randomness.toss(np.clip((shares - low) / (high - low), 0.0, 1.0))
 
     # --- cells --------------------------------------------------------------------------------
 
-    def randomize(self, k: IntArray) -> IntArray:
+    def draw(self, level: int, source: Source = secrets.token_bytes) -> int:
         """Draw inside the window or anywhere else; or an end."""
-        cells = self.draw_numbers(k)
-        if self.ends == 0:
-            return cells
-        upper = randomness.toss(self.levels(k))
-        kept = self._kept.happens(len(k))
-        return np.where(self._at_ends.happens(len(k)), self.cells + (upper == kept), cells)
-
-    @cached_property
-    def _kept(self) -> randomness.Chance:
-        return randomness.Chance(lambda mp: 1 / (1 + mp.exp(-mp.mpf(self.e))))
-
-    @cached_property
-    def _at_ends(self) -> randomness.Chance:
-        return randomness.Chance(lambda mp: mp.mpf(self.ends))
+        if not self.ends or below(DENOMINATOR, source) >= self.ends:
+            return drawn_near(level, self.window, self.line, self.odds, source)
+        upper = below(self.level_places[-1], source) < self.level_places[level]
+        kept = below(self.odds + 2 * DENOMINATOR, source) < self.odds + DENOMINATOR
+        return self.line + (upper == kept)
 
     # --- readings -----------------------------------------------------------------------------
 
     def nearest(self, shares: FloatArray) -> IntArray:
         """Find the cells on either side of the sine's highest and lowest point, and the ends."""
-        M, read = self.cells, 2.0 * np.asarray(shares) - 1.0
-        turn = np.arcsin(np.clip(np.nan_to_num(read / self._stretch), -1.0, 1.0))
-        found = [angle / self.angle + 0.5 * (M - 1) for angle in (turn, np.pi - turn, -np.pi - turn)]
+        M, read = self.line, 2.0 * np.asarray(shares) - 1.0
+        turn = np.arcsin(np.clip(np.nan_to_num(read / self.stretch), -1.0, 1.0))
+        found = [angle / self._angle + 0.5 * (M - 1) for angle in (turn, np.pi - turn, -np.pi - turn)]
         cells = np.clip(np.rint(np.array(found)), 0, M - 1).astype(np.int64)
-        if self.ends > 0:
+        if self.ends:
             cells = np.concatenate([cells, np.broadcast_to([[M], [M + 1]], (2, len(read)))])
         distance = np.abs(self.shares(cells) - shares)
         return np.asarray(np.take_along_axis(cells, np.argmin(distance, axis=0)[None], axis=0)[0])
 
     def in_units(self, outputs: IntArray) -> IntArray:
         """Read cells, as whole numbers of units from the middle of the range."""
-        read = self._stretch * np.sin(self.angle * (outputs - 0.5 * (self.cells - 1)))
-        if self.ends > 0:
-            read = np.where(outputs < self.cells, read, self._end * (2.0 * (outputs - self.cells) - 1.0))
+        read = self.stretch * np.sin(self._angle * (outputs - 0.5 * (self.line - 1)))
+        if self.ends:
+            read = np.where(outputs < self.line, read, self._end * (2.0 * (outputs - self.line) - 1.0))
         return self._in_units(read)
 
 
+class _SineLevels(Sequence[int]):
+    """sin(φ(k − s/2)) + sin(φs/2) for k from 0 to s, in whole numbers, the same on every machine."""
+
+    def __init__(self, angle: int, steps: int) -> None:
+        self._angle, self._steps = angle, steps
+        self._last = _whole_sine(angle * steps // 2)
+
+    def __len__(self) -> int:
+        return self._steps + 1
+
+    def __getitem__(self, k: Any) -> Any:
+        from_middle = 2 * range(self._steps + 1)[k] - self._steps
+        sine = _whole_sine(self._angle * abs(from_middle) // 2)
+        return self._last + sine if from_middle > 0 else self._last - sine
+
+
+def _whole_sine(x: int) -> int:
+    """Sum up the series of the sine of x/2⁶⁴, from 0 to 2, in units of 2⁻⁶⁴."""
+    square, total, term, n = x * x >> 64, 0, x, 1
+    while term:
+        total += term if n % 4 == 1 else -term
+        term = (term * square >> 64) // ((n + 1) * (n + 2))
+        n += 2
+    return total
+
+
+_ONE = 2**64
 _WINDOW = 64  # cells: rounding to levels then adds less than 0.1% to the variance, at any budget
 _FINEST = 90.0  # beyond it the levels of answers are finer than doubles
 
