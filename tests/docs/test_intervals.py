@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpstrata.fielding.intervals.shares import Reports, share_limits
+from dpstrata.fielding.intervals.shares import Reports
 from dpstrata.fielding.intervals.tilt import Groups
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "explanation" / "intervals.md"
@@ -44,7 +44,7 @@ def coverages(answers, epsilon, share):
     ones = np.ones(len(counts))
     m = answers * ones
     reports = Reports(counts, m, m, PEOPLE * ones, floor * ones, slope * ones, 0 * ones)
-    lower, upper = share_limits(reports, Groups(np.arange(len(counts)), len(counts), ones), 0.05)
+    lower, upper = reports.limits(Groups(np.arange(len(counts)), len(counts), ones), 0.05)
     reported = counts / answers
     reach = 1.96 * np.sqrt(reported * (1 - reported) / (answers - 1)) / slope
     usual = np.abs(reports.shares - share) <= reach

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.fielding.intervals.means import Means, mean_limits
+from dpstrata.fielding.intervals.means import Means
 from dpstrata.fielding.intervals.of_design import PartLimits
-from dpstrata.fielding.intervals.shares import Reports, share_limits
+from dpstrata.fielding.intervals.shares import Reports
 from dpstrata.fielding.intervals.tilt import Groups
 from dpstrata.fielding.results.figures import Figure, over_waves
 from dpstrata.fielding.results.microdata import Moments, estimate_from_moments
@@ -58,7 +58,7 @@ def test_every_stratum_of_either_wave_is_one_part_of_the_interval():
     whole = Groups(np.zeros(6, dtype=np.int64), 1, np.concatenate([w * share, (1 - w) * share]))
     strata = Groups(np.tile(np.arange(3), 2), 3, np.repeat([w, 1 - w], 3))
     for rows, groups in ((both.whole, whole), (both.by("stratum"), strata)):
-        lower, upper = share_limits(reports, groups, 0.05)
+        lower, upper = reports.limits(groups, 0.05)
         assert [row.lower for row in rows] == pytest.approx(lower, abs=1e-9)
         assert [row.upper for row in rows] == pytest.approx(upper, abs=1e-9)
     assert both.whole[0].lower >= 0
@@ -80,7 +80,7 @@ def test_intervals_of_numbers_of_two_waves():
     whole = combine_waves(first, main, *waves).whole[0]
     w, share = pilot_weight(first), N / N.sum()
     groups = Groups(np.zeros(6, dtype=np.int64), 1, np.concatenate([w * share, (1 - w) * share]))
-    (lower,), (upper,) = mean_limits(Means(*np.concatenate(known, axis=1)), groups, 0.05)
+    (lower,), (upper,) = Means(*np.concatenate(known, axis=1)).limits(groups, 0.05)
     assert (whole.lower, whole.upper) == pytest.approx((10 + 20 * lower, 10 + 20 * upper))
 
 

@@ -102,15 +102,13 @@ def compare_command(
     options: dict[str, Any],
 ) -> None:
     """Compare the optimum with Neyman, proportional and equal allocation."""
-    from dpstrata.cli.screen import print_json, print_table
+    from dpstrata.cli.screen import print_result
     from dpstrata.words.design_tables import comparison_table
 
     plan = _design(strata, options, out, plot)
-    if json:
-        print_json(plan.to_dict()["comparison"])
-        return
-    print_table(comparison_table(plan))
-    _say_where(out, plot)
+    print_result(lambda: plan.to_dict()["comparison"], [comparison_table(plan)], json=json)
+    if not json:
+        _say_where(out, plot)
 
 
 def _design(path: Path, options: dict[str, Any], out: Path | None, plot: Path | None) -> Design:
@@ -226,7 +224,7 @@ def solve_epsilon_command(
     options: dict[str, Any],
 ) -> None:
     """Find the smallest epsilon, or device epsilon, that reaches a precision; prove that less does not."""
-    from dpstrata.cli.screen import print_json, print_paragraph, print_table
+    from dpstrata.cli.screen import print_result
     from dpstrata.files.writing import require_apart
     from dpstrata.planning.solve_epsilon import solve_epsilon
     from dpstrata.words.what_if import budget_sentences, budget_table
@@ -236,13 +234,9 @@ def solve_epsilon_command(
     found = solve_epsilon(survey, solve_for=solve_for.value, digits=digits, **given)
     if out is not None:
         found.design.save(out)
-    if json:
-        print_json(found.to_dict())
-        return
-    for sentence in budget_sentences(found):
-        print_paragraph(sentence)
-    print_table(budget_table(found))
-    _say_where(out)
+    print_result(found.to_dict, [*budget_sentences(found), budget_table(found)], json=json)
+    if not json:
+        _say_where(out)
 
 
 def choose_range_command(
@@ -276,7 +270,7 @@ def choose_range_command(
     json: Json = False,
 ) -> None:
     """Choose the range to which amounts are clipped, from what is publicly expected of them."""
-    from dpstrata.cli.screen import print_json, print_paragraph, print_table
+    from dpstrata.cli.screen import print_result
     from dpstrata.files.writing import require_apart, write_result
     from dpstrata.planning.choose_range import choose_range
     from dpstrata.planning.load import load_design
@@ -296,12 +290,7 @@ def choose_range_command(
         )
     if out is not None:
         write_result(found.table(), out)
-    if json:
-        print_json(found.to_dict())
-        return
-    print_table(range_table(found))
-    for sentence in range_sentences(found):
-        print_paragraph(sentence)
+    print_result(found.to_dict, [range_table(found), *range_sentences(found)], json=json)
 
 
 @contextmanager

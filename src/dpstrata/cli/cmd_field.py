@@ -377,7 +377,7 @@ def _warn_unlisted(wave: _Wave) -> None:
 
 def _show(result: Results, ratios: list[Results], files: _Files, *, json: bool) -> None:
     """Write and show the estimates, and ratios of them."""
-    from dpstrata.cli.screen import print_paragraph, print_table
+    from dpstrata.cli.screen import print_all
     from dpstrata.files.writing import write_result
     from dpstrata.present.charts.plot import plot as chart_of
 
@@ -392,9 +392,7 @@ def _show(result: Results, ratios: list[Results], files: _Files, *, json: bool) 
     if json:
         typer.echo(found.to_json())
         return
-    print_table(found.table)
-    for sentence in found.sentences:
-        print_paragraph(sentence)
+    print_all([found.table, *found.sentences])
 
 
 def require_report_path(path: Path, *, here: bool = True) -> None:

@@ -54,7 +54,7 @@ def evaluate_command(
     options: dict[str, Any],
 ) -> None:
     """Compare an allocation you already have with the best one under the same privacy."""
-    from dpstrata.cli.screen import print_json, print_paragraph, print_table
+    from dpstrata.cli.screen import print_result
     from dpstrata.files.writing import require_apart, write_result
     from dpstrata.planning.evaluate import evaluate
     from dpstrata.present.charts.allocations import allocations
@@ -71,15 +71,8 @@ def evaluate_command(
         series = {"given": result.sample_sizes, "best": result.best.sample_sizes}
         asked = survey.counted(result.total)
         allocations(result.best, series, f"The given allocation of {asked} beside the best").save(plot)
-    if json:
-        print_json(result.to_dict())
-        return
     first, *others = result.sentences()
-    print_paragraph(first)
-    for table in result.text_tables():
-        print_table(table)
-    for sentence in others:
-        print_paragraph(sentence)
+    print_result(result.to_dict, [first, *result.text_tables(), *others], json=json)
 
 
 def _sizes(text: str | None, strata: Strata) -> list[float]:
@@ -107,7 +100,7 @@ def sweep_command(
     from rich.console import Console
     from rich.progress import track
 
-    from dpstrata.cli.screen import print_json, print_table
+    from dpstrata.cli.screen import print_result
     from dpstrata.files.writing import require_apart, write_result
     from dpstrata.planning.evaluate import combinations, sweep_rows
     from dpstrata.present.charts.chart import check_chart_path
@@ -135,12 +128,9 @@ def sweep_command(
         write_result({name: [row[name] for row in rows] for name in rows[0] if name != "sample_sizes"}, out)
     if plot is not None:
         sweep_chart(rows).save(plot)
-    if json:
-        print_json(rows)
-        return
     shown = [name for name in rows[0] if name != "sample_sizes"]
-    cells = [tuple(_cell(name, row[name]) for name in shown) for row in rows]
-    print_table(TextTable(f"{len(rows):,} designs", tuple(name.replace("_", " ") for name in shown), cells))
+    columns = {name.replace("_", " "): [_cell(name, row[name]) for row in rows] for name in shown}
+    print_result(lambda: rows, [TextTable.of_columns(f"{len(rows):,} designs", columns)], json=json)
 
 
 def _values(name: str, text: str) -> Any:
@@ -195,7 +185,7 @@ def sensitivity_command(
     """Show how wrong standard deviations would affect a design."""
     from dataclasses import asdict
 
-    from dpstrata.cli.screen import print_json, print_table
+    from dpstrata.cli.screen import print_result
     from dpstrata.files.writing import require_apart, write_result
     from dpstrata.planning.load import load_design
     from dpstrata.planning.sensitivity import sensitivity
@@ -204,12 +194,9 @@ def sensitivity_command(
     doubt = sensitivity(load_design(design), factor=factor, strata=strata)
     if out is not None:
         write_result(doubt.table(), out)
-    if json:
-        rows = [asdict(row) | {"ratio": row.ratio} for row in doubt.scenarios]
-        print_json({"factor": factor, "scenarios": rows, "strata": doubt.table()})
-        return
-    for table in doubt.text_tables():
-        print_table(table)
+    rows = [asdict(row) | {"ratio": row.ratio} for row in doubt.scenarios]
+    data = {"factor": factor, "scenarios": rows, "strata": doubt.table()}
+    print_result(lambda: data, doubt.text_tables(), json=json)
 
 
 def compare_releases_command(
@@ -224,7 +211,7 @@ def compare_releases_command(
     json: Json = False,
 ) -> None:
     """Show what every form of release would give for the goal of a design, and who learns what."""
-    from dpstrata.cli.screen import print_json, print_table
+    from dpstrata.cli.screen import print_result
     from dpstrata.files.writing import require_apart, write_result
     from dpstrata.planning.compare_releases import compare_releases
     from dpstrata.planning.load import load_design
@@ -234,7 +221,4 @@ def compare_releases_command(
     compared = compare_releases(load_design(design), device_epsilon=device_epsilon)
     if out is not None:
         write_result(compared.table(), out)
-    if json:
-        print_json(compared.table())
-        return
-    print_table(release_table(compared))
+    print_result(compared.table, [release_table(compared)], json=json)

@@ -1,9 +1,9 @@
 """Tables and paragraphs on the terminal; stratum names are shown as they are, never as markup."""
 
-import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from json import dumps
 from typing import Any
 
 import typer
@@ -21,17 +21,26 @@ _QUIET = 15.0  # seconds after which a log is told how far something is
 
 def print_design(plan: Design, tables: Sequence[TextTable], *, full: bool) -> None:
     """Print a design with its result first; what is promised briefly, unless in full."""
-    print_paragraph(result_in_words(plan))
-    for table in tables:
-        print_table(table)
     short = f"Privacy: {promise_in_short(plan)}; --full shows the promise and what it assumes."
-    for sentence in (*reasons(plan, full=full), *(promise_in_full(plan) if full else [short])):
-        print_paragraph(sentence)
+    promise = promise_in_full(plan) if full else [short]
+    print_all([result_in_words(plan), *tables, *reasons(plan, full=full), *promise])
 
 
-def print_json(data: Any) -> None:
-    """Print only JSON."""
-    typer.echo(json.dumps(data, indent=1))
+def print_result(data: Callable[[], Any], shown: Iterable[str | TextTable], *, json: bool) -> None:
+    """Print sentences and tables, or only the data as JSON."""
+    if json:
+        typer.echo(dumps(data(), indent=1))
+    else:
+        print_all(shown)
+
+
+def print_all(shown: Iterable[str | TextTable]) -> None:
+    """Print sentences and tables."""
+    for part in shown:
+        if isinstance(part, TextTable):
+            print_table(part)
+        else:
+            print_paragraph(part)
 
 
 def print_table(table: TextTable) -> None:

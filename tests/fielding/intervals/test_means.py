@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpstrata.fielding.intervals.means import Means, mean_limits
+from dpstrata.fielding.intervals.means import Means
 from dpstrata.fielding.intervals.tilt import Groups
 from extent import few
 
@@ -27,7 +27,7 @@ def covered(people, answers, noise, rng, repeats):
         np.full(repeats * strata, noise / answers),
     )
     groups = Groups(np.repeat(np.arange(repeats), strata), repeats, np.full(repeats * strata, 1 / strata))
-    lower, upper = mean_limits(parts, groups, 0.05)
+    lower, upper = parts.limits(groups, 0.05)
     return np.mean((lower <= people.mean()) & (people.mean() <= upper))
 
 
@@ -66,20 +66,20 @@ def test_it_stays_within_the_range(strata, noise):
     number = len(means)
     parts = Means(means, answers * 1.0, np.full(number, 0.5), spreads, np.full(number, noise))
     groups = Groups(np.zeros(number, dtype=np.int64), 1, np.full(number, 1 / number))
-    lower, upper = mean_limits(parts, groups, 0.05)
+    lower, upper = parts.limits(groups, 0.05)
     assert 0 <= lower[0] <= upper[0] <= 1
 
 
 def test_what_is_certain_has_no_width():
     parts = Means(*(np.array(each) for each in ([0.3, 0.0], [10.0, 5.0], [0.0, 0.0], [0.1, 0.0], [0.0, 0.0])))
-    lower, upper = mean_limits(parts, Groups(np.array([0, 0]), 1, np.array([0.5, 0.5])), 0.05)
+    lower, upper = parts.limits(Groups(np.array([0, 0]), 1, np.array([0.5, 0.5])), 0.05)
     assert (lower[0], upper[0]) == pytest.approx((0.15, 0.15), abs=1e-9)
 
 
 def test_more_answers_with_a_small_spread_are_worth_more():
     def width(answers, spread):
         parts = Means(*(np.array([each]) for each in (0.4, answers, 1.0, spread, 0.0)))
-        lower, upper = mean_limits(parts, Groups(np.array([0]), 1, np.ones(1)), 0.05)
+        lower, upper = parts.limits(Groups(np.array([0]), 1, np.ones(1)), 0.05)
         return upper[0] - lower[0]
 
     assert width(100.0, 0.01) < width(100.0, 0.2) < width(20.0, 0.2)

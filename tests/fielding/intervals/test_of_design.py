@@ -9,7 +9,7 @@ import dpstrata as dps
 from dpstrata.fielding.intervals import tilt
 from dpstrata.fielding.intervals.means import Means
 from dpstrata.fielding.intervals.of_design import PartLimits
-from dpstrata.fielding.intervals.shares import Reports, share_limits
+from dpstrata.fielding.intervals.shares import Reports
 from dpstrata.fielding.intervals.tilt import Groups
 from dpstrata.fielding.randomizers.row import table_entries, table_label
 from dpstrata.fielding.results.form_figures import TableCounts, published_counts
@@ -26,7 +26,7 @@ def limits(counts, answers, floor, slope, noise=0.0, alpha=0.05):
     m = np.array(answers, dtype=float)
     figures = np.broadcast_arrays(np.array(counts, dtype=float), m, m, N * 1.0, floor, slope, noise)
     groups = Groups(np.zeros(3, dtype=np.int64), 1, N / N.sum())
-    return [float(each[0]) for each in share_limits(Reports(*figures), groups, alpha)]
+    return [float(each[0]) for each in Reports(*figures).limits(groups, alpha)]
 
 
 def laplace(e):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpstrata.fielding.intervals.shares import Reports, share_limits
+from dpstrata.fielding.intervals.shares import Reports
 from dpstrata.fielding.intervals.tilt import Groups
 from extent import FULL
 
@@ -35,7 +35,7 @@ def limits(counts, *, sizes, answers, epsilon=None, categories=2, noise=0.0, alp
     reports = Reports(counts.ravel(), m, m, people, q, d, np.full(counts.size, noise))
     weights = sizes / sizes[:strata].sum()
     groups = Groups(np.repeat(np.arange(surveys), strata), surveys, weights)
-    return groups.add(weights * reports.shares), *share_limits(reports, groups, alpha)
+    return groups.add(weights * reports.shares), *reports.limits(groups, alpha)
 
 
 @pytest.mark.parametrize(

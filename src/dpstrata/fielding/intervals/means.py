@@ -25,6 +25,7 @@ from dpstrata.fielding.intervals.tilt import (
     Limits,
     both_limits,
     first_guess,
+    normal_tail,
     pilot_values,
     tilted_limits,
 )
@@ -60,49 +61,43 @@ class Means(NamedTuple):
         """Say how many people of each stratum answered, on all forms, and of how many."""
         return self._replace(unsampled=1.0 - sampled / population)
 
+    def limits(self, groups: Groups, alpha: float) -> Limits:
+        """Find the intervals of the means of groups of strata.
 
-def mean_limits(parts: Means, groups: Groups, alpha: float) -> Limits:
-    """Find the intervals of the means of groups of strata.
+        Parameters
+        ----------
+        groups : Groups
+            What is estimated from which parts.
+        alpha : float
+            One less the confidence.
 
-    Parameters
-    ----------
-    parts : Means
-        What is known of them, part by part.
-    groups : Groups
-        What is estimated from which parts.
-    alpha : float
-        One less the confidence.
+        Examples
+        --------
+        >>> parts = Means(*(np.array([figure]) for figure in (0.02, 40.0, 1.0, 0.01, 0.0)))
+        >>> one = Groups(np.array([0]), 1, np.ones(1))
+        >>> [round(float(end[0]), 3) for end in parts.limits(one, 0.05)]
+        [0.003, 0.108]
+        """
+        parts = Means(*(values[groups.at] for values in self))
+        total = groups.add(groups.weights * parts.means)
+        guess = first_guess(parts.means, parts.answers, groups)
+        fractions = _fractions(parts, groups, guess)
 
-    Examples
-    --------
-    >>> parts = Means(*(np.array([figure]) for figure in (0.02, 40.0, 1.0, 0.01, 0.0)))
-    >>> one = Groups(np.array([0]), 1, np.ones(1))
-    >>> [round(float(end[0]), 3) for end in mean_limits(parts, one, 0.05)]
-    [0.003, 0.108]
-    """
-    from scipy.special import ndtr
+        def variances(p: FloatArray) -> FloatArray:
+            return np.asarray(fractions * p * (1.0 - p) * parts.unsampled / parts.answers + parts.noise)
 
-    parts = Means(*(values[groups.at] for values in parts))
-    total = groups.add(groups.weights * parts.means)
-    guess = first_guess(parts.means, parts.answers, groups)
-    fractions = _fractions(parts, groups, guess)
+        pilot = pilot_values(parts.means, variances(guess[groups.codes]), guess, groups)
+        both, estimates, side = both_limits(groups, total)
+        fractions, parts = np.tile(fractions, 2), Means(*(np.tile(values, 2) for values in parts))
+        squares = both.weights**2
 
-    def variances(p: FloatArray) -> FloatArray:
-        return np.asarray(fractions * p * (1.0 - p) * parts.unsampled / parts.answers + parts.noise)
+        def chance(p: FloatArray) -> FloatArray:
+            """Chance of an estimate as low, and as high."""
+            variance = both.add(variances(p) * squares)
+            away = side * (estimates - both.add(both.weights * p))
+            return normal_tail(away, variance)
 
-    pilot = pilot_values(parts.means, variances(guess[groups.codes]), guess, groups)
-    both, estimates, side = both_limits(groups, total)
-    fractions, parts = np.tile(fractions, 2), Means(*(np.tile(values, 2) for values in parts))
-    squares = both.weights**2
-
-    def chance(p: FloatArray) -> FloatArray:
-        """Chance of an estimate as low, and as high."""
-        variance = both.add(variances(p) * squares)
-        away = side * (estimates - both.add(both.weights * p))
-        below = ndtr(away / np.sqrt(np.where(variance > 0, variance, 1.0)))
-        return np.where(variance > 0, below, (away >= 0).astype(float))
-
-    return tilted_limits(np.tile(pilot, 2), both, chance, alpha / 2.0)
+        return tilted_limits(np.tile(pilot, 2), both, chance, alpha / 2.0)
 
 
 def _fractions(parts: Means, groups: Groups, guess: FloatArray) -> FloatArray:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpstrata.designs.record import Design
-from dpstrata.fielding.intervals.means import Means, mean_limits
-from dpstrata.fielding.intervals.shares import Reports, share_limits
+from dpstrata.fielding.intervals.means import Means
+from dpstrata.fielding.intervals.shares import Reports
 from dpstrata.fielding.intervals.tilt import Groups, Limits
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
@@ -38,14 +38,8 @@ class PartLimits:
     def __call__(self, groups: Groups) -> Limits:
         """Find the intervals of groups of strata, in the units of the answers."""
         entries = groups.divided(self.shares) if self.shares else groups
-        found = [self._limits(run) for run in entries.in_blocks()]
+        found = [self.parts.limits(run, self.alpha) for run in entries.in_blocks()]
         return Limits(*map(np.concatenate, zip(*found, strict=True))).scaled(*self.within)
-
-    def _limits(self, entries: Groups) -> Limits:
-        """Find those of some groups, where answers lie between 0 and 1."""
-        if isinstance(self.parts, Reports):
-            return share_limits(self.parts, entries, self.alpha)
-        return mean_limits(self.parts, entries, self.alpha)
 
 
 def limits_over_waves(each: Sequence[PartLimits], shares: Sequence[FloatArray]) -> PartLimits:

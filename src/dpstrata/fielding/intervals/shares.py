@@ -104,56 +104,53 @@ class Reports(NamedTuple):
         asked = asked * (3.0 * (1.0 - 2.0 * q - d) + d * (1.0 - 2.0 * p) * self.skewness_kept)
         return np.asarray(self.answers * (reporting + asked))
 
+    def limits(self, groups: Groups, alpha: float) -> Limits:
+        """Find the intervals of the shares of groups of strata.
+
+        Parameters
+        ----------
+        groups : Groups
+            What is estimated from which parts.
+        alpha : float
+            One less the confidence; for one of k categories that are to hold together, over k.
+
+        Examples
+        --------
+        Three of 50 people, from a stratum of 5,000, report yes by randomized response at a budget of 5:
+
+        >>> flip = 1 / (1 + np.exp(5.0))
+        >>> figures = 3.0, 50.0, 50.0, 5000.0, flip, 1 - 2 * flip, 0.0
+        >>> reports = Reports(*(np.array([figure]) for figure in figures))
+        >>> one = Groups(np.array([0]), 1, np.ones(1))
+        >>> [round(float(end[0]), 4) for end in reports.limits(one, 0.05)]
+        [0.0054, 0.1619]
+        """
+        reports = Reports(*(values[groups.at] for values in self))
+        found = reports.shares
+        unit = groups.weights / (reports.answers * reports.slope)
+        total = groups.add(groups.weights * found)
+        guess = first_guess(found, reports.answers, groups)
+        scale = (reports.answers * reports.slope) ** 2
+        pilot = pilot_values(found, reports.variances(guess[groups.codes]) / scale, guess, groups)
+
+        both, estimates, side = both_limits(groups, total)
+        reports, unit = Reports(*(np.tile(values, 2) for values in reports)), np.tile(unit, 2)
+        squares, cubes = unit**2, unit**3
+
+        def chance(p: FloatArray) -> FloatArray:
+            """Chance of an estimate as low, and as high."""
+            each = reports.variances(p)
+            variance = both.add(each * squares)
+            some = np.where(variance > 0, variance, 1.0)
+            half = 0.5 * both.add(each * cubes) / some
+            third = both.add(reports.thirds(p) * cubes)
+            away = side * (estimates - both.add(both.weights * p))
+            below = pearson_below((away + half) / np.sqrt(some), side * third / some**1.5)
+            return np.where(variance > 0, below, (away >= 0).astype(float))
+
+        return tilted_limits(np.tile(pilot, 2), both, chance, alpha / 2.0)
+
 
 def _third(chance: FloatArray) -> FloatArray:
     """Return the third cumulant of something that happens with this chance."""
     return chance * (1.0 - chance) * (1.0 - 2.0 * chance)
-
-
-def share_limits(reports: Reports, groups: Groups, alpha: float) -> Limits:
-    """Find the intervals of the shares of groups of strata.
-
-    Parameters
-    ----------
-    reports : Reports
-        One category, part by part.
-    groups : Groups
-        What is estimated from which parts.
-    alpha : float
-        One less the confidence; for one of k categories that are to hold together, over k.
-
-    Examples
-    --------
-    Three of 50 people, from a stratum of 5,000, report yes by randomized response at a budget of 5:
-
-    >>> flip = 1 / (1 + np.exp(5.0))
-    >>> figures = 3.0, 50.0, 50.0, 5000.0, flip, 1 - 2 * flip, 0.0
-    >>> reports = Reports(*(np.array([figure]) for figure in figures))
-    >>> one = Groups(np.array([0]), 1, np.ones(1))
-    >>> [round(float(end[0]), 4) for end in share_limits(reports, one, 0.05)]
-    [0.0054, 0.1619]
-    """
-    reports = Reports(*(values[groups.at] for values in reports))
-    found = reports.shares
-    unit = groups.weights / (reports.answers * reports.slope)
-    total = groups.add(groups.weights * found)
-    guess = first_guess(found, reports.answers, groups)
-    scale = (reports.answers * reports.slope) ** 2
-    pilot = pilot_values(found, reports.variances(guess[groups.codes]) / scale, guess, groups)
-
-    both, estimates, side = both_limits(groups, total)
-    reports, unit = Reports(*(np.tile(values, 2) for values in reports)), np.tile(unit, 2)
-    squares, cubes = unit**2, unit**3
-
-    def chance(p: FloatArray) -> FloatArray:
-        """Chance of an estimate as low, and as high."""
-        each = reports.variances(p)
-        variance = both.add(each * squares)
-        some = np.where(variance > 0, variance, 1.0)
-        half = 0.5 * both.add(each * cubes) / some
-        third = both.add(reports.thirds(p) * cubes)
-        away = side * (estimates - both.add(both.weights * p))
-        below = pearson_below((away + half) / np.sqrt(some), side * third / some**1.5)
-        return np.where(variance > 0, below, (away >= 0).astype(float))
-
-    return tilted_limits(np.tile(pilot, 2), both, chance, alpha / 2.0)

@@ -27,7 +27,14 @@ from typing import NamedTuple
 import numpy as np
 
 from dpstrata.designs.record import Design
-from dpstrata.fielding.intervals.tilt import Groups, Limits, both_limits, first_guess, tilted_limits
+from dpstrata.fielding.intervals.tilt import (
+    Groups,
+    Limits,
+    both_limits,
+    first_guess,
+    normal_tail,
+    tilted_limits,
+)
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.numerics.tails import find_roots
 
@@ -138,7 +145,7 @@ def _tilted_shares(
 
     def chance(p: FloatArray) -> FloatArray:
         variance = both.add(squares * p * (1.0 - p)) + twice
-        return _normal_tail(side * (targets - both.add(both.weights * p)), variance)
+        return normal_tail(side * (targets - both.add(both.weights * p)), variance)
 
     found = [
         tilted_limits(np.tile(start, 2), both, chance, alpha / 2.0)
@@ -177,7 +184,7 @@ def _scaled_numbers(
     factors, twice = np.tile(stated / (guess * (1.0 - guess)), 2), np.tile(noise, 2)
 
     def chance(p: FloatArray) -> FloatArray:
-        return _normal_tail(side * (targets - p), factors * p * (1.0 - p) + twice)
+        return normal_tail(side * (targets - p), factors * p * (1.0 - p) + twice)
 
     return tilted_limits(np.tile(guess, 2), both, chance, alpha / 2.0)
 
@@ -213,10 +220,3 @@ def _safe_limits(
     ends = np.where(beyond(side) <= 0, side, found)  # an end that is not ruled out is the limit
     means = np.clip(both.add(both.weights * shares(ends)), 0.0, 1.0)
     return Limits(means[groups.number :], means[: groups.number])
-
-
-def _normal_tail(away: FloatArray, variance: FloatArray) -> FloatArray:
-    from scipy.special import ndtr
-
-    below = ndtr(away / np.sqrt(np.where(variance > 0, variance, 1.0)))
-    return np.where(variance > 0, below, (away >= 0).astype(float))

@@ -202,3 +202,11 @@ def tilted_limits(pilot: FloatArray, groups: Groups, chance: Chance, tail: float
     last = moved(find_roots(lambda delta: left(moved(delta)), groups.number, _REACH))
     ends = np.clip(groups.add(groups.weights * np.where(free[groups.codes], end, last)), 0.0, 1.0)
     return Limits(ends[half:], ends[:half])
+
+
+def normal_tail(away: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return the chance of an estimate as low, given how far it is above what is expected."""
+    from scipy.special import ndtr
+
+    below = ndtr(away / np.sqrt(np.where(variance > 0, variance, 1.0)))
+    return np.where(variance > 0, below, (away >= 0).astype(float))

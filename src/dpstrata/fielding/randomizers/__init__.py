@@ -28,6 +28,7 @@ def randomizer_of(plan: Design, form: SupportsIndex) -> Randomizer:
 
 
 def _forms(plan: Design) -> int:
+    """Count the forms; to noise one person's answer need not wait for the budgets of all strata."""
     return len(plan.forms) if plan.inputs.rows else 1
 
 
