@@ -10,7 +10,7 @@ from functools import singledispatch
 import numpy as np
 
 from dpstrata.privacy.mechanisms import cells, sine
-from dpstrata.privacy.mechanisms.category_response import _Replacements
+from dpstrata.privacy.mechanisms.category_response import _Categories
 from dpstrata.privacy.mechanisms.gaussian import _DiscreteGaussian
 from dpstrata.privacy.mechanisms.grid import DiscreteLaplaceNoise
 from dpstrata.privacy.mechanisms.piecewise import _Window
@@ -136,14 +136,14 @@ def _(noise: _Flips, k):
 
 
 @probabilities.register
-def _(noise: _Replacements, k):
+def _(noise: _Categories, k):
     mass = np.full(noise.steps + 1, 1.0 / (math.exp(noise.e) + noise.steps))
     mass[k] *= math.exp(noise.e)
     return 0, mass
 
 
 @drawn_variance.register
-def _(noise: _Replacements, k):
+def _(noise: _Categories, k):
     """Half the sum of the variances of what is said about every category."""
     first, mass = probabilities(noise, k)
     values = noise.shares(first + np.arange(len(mass)))

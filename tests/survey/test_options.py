@@ -101,20 +101,20 @@ BOUNDED = [each for each in OPTIONS.values() if each.number]
 def test_numbers_are_numbers(option):
     good = option.most or 3
     for given in (good, np.float64(good), Fraction(good), *([np.int64(3)] if good >= 3 else [])):
-        taken = option.taken(given)
+        taken = option.read(given)
         assert taken == given
         assert type(taken) is option.kind
     for bad in (True, np.True_, "1", [1], 1j, *([] if option.optional else [None])):
         with pytest.raises(
             dps.InputError, match=f"^{option.name} must be a (whole )?number, got {option.name}="
         ):
-            option.taken(bad)
+            option.read(bad)
     with pytest.raises(dps.InputError, match=f"{option.name} must be a number of moderate size"):
-        option.taken(10**5000)
+        option.read(10**5000)
     if option.whole:
         for bad in (1.5, np.inf, np.nan):
             with pytest.raises(dps.InputError, match=f"{option.name} must be a whole number"):
-                option.taken(bad)
+                option.read(bad)
 
 
 @pytest.mark.parametrize("option", BOUNDED, ids=lambda each: each.name)
@@ -126,17 +126,17 @@ def test_bounds_hold_and_errors_say_which(option):
     )
     for bound, by, words in ((option.least, -1, "be at least|be positive"), (option.most, 1, "be at most")):
         if bound is not None:
-            assert option.taken(bound) == bound
+            assert option.read(bound) == bound
             outside = step(bound, by)
             with pytest.raises(dps.InputError, match=f"^{option.name} must ({words})") as caught:
-                option.taken(outside)
+                option.read(outside)
             assert (caught.value.argument, caught.value.value) == (option.name, outside)
     if option.above is not None:
         with pytest.raises(dps.InputError, match=f"{option.name} must be above"):
-            option.taken(option.above)
+            option.read(option.above)
     if option.least is not None and not option.whole:
         with pytest.raises(dps.InputError):
-            option.taken(np.nan)
+            option.read(np.nan)
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def read_survey(path: Path, options: dict[str, Any]) -> tuple[Strata, dict[str, 
     from dpstrata.survey.strata import strata_from_table
 
     sheet, stated = options["sheet"], options["questions"]
-    questions: Questionnaire = OPTIONS["questions"].taken(stated)
+    questions: Questionnaire = OPTIONS["questions"].read(stated)
     alone = questions[0] if len(questions) == 1 else None
     follows = options["proportion"] is not None or alone is None or options.get("spreads") is not None
     strata = strata_from_table(read_table(path, sheet=sheet), question=alone, spread_follows=follows)

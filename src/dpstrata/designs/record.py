@@ -544,8 +544,8 @@ def _prove(
     problem: Problem,
     sizes: IntArray,
     *,
-    prices: tuple[float, ...] | None = None,
-    searched: bool = False,
+    prices: tuple[float, ...] | None,
+    searched: bool,
 ) -> Certificate | Bound:
     """Check the proof of sample sizes: the exchanges, or the bound that ``prices`` give."""
     correct = inputs.finite_population

@@ -241,12 +241,12 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
     if given.get("questions") is not None:
         given["questions"] = read_questions(given["questions"])  # a file is read once
     if given.get("target_cv") is not None and given.get("expected_mean") is None:
-        (question, *_) = OPTIONS["questions"].taken(given.get("questions"))
+        (question, *_) = OPTIONS["questions"].read(given.get("questions"))
         means = strata.filled(proportion=shared["proportion"]).expected_means(question)
         if means is not None:
             given["expected_mean"] = float((strata.sizes * means).sum() / strata.population)
     if (REPORTED in strata.extra or shared["classes"]) and given.get("release") != "mean":
-        given["domains"] = {REPORTED: None} | (OPTIONS["domains"].taken(given.get("domains")) or {})
+        given["domains"] = {REPORTED: None} | (OPTIONS["domains"].read(given.get("domains")) or {})
     inputs = Inputs(**given | _recorded(strata, given))
     if len(inputs.questions) > 1:
         if shared["proportion"] is not None or strata.categories:
@@ -259,7 +259,7 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
     require_fit(strata, inputs.question, shared["proportion"])
     strata = strata.filled(**shared)
     if inputs.rows:
-        told = inputs.spreads or _spreads_of(strata, inputs.questions).told
+        told = inputs.spreads or _spreads_of(strata, inputs.questions).record
         inputs = replace(inputs, spreads=told)
     elif inputs.spreads is not None:
         strata = _with_spreads(strata, inputs.spreads_in(strata))
@@ -279,7 +279,7 @@ def _spreads_of(strata: Strata, questions: Questionnaire) -> Spreads:
     (question,) = questions
     given: dict[str, dict[str, Any]] = {"proportion": {}, "sd": {}}
     if strata.sds is not None:
-        for column, values in strata.told_of(question).items():
+        for column, values in strata.columns_of_spreads(question).items():
             given[column][question.name] = values
     return Spreads(strata, questions, proportions=given["proportion"], sds=given["sd"])
 
@@ -313,10 +313,10 @@ def _recorded(strata: Strata, given: Mapping[str, Any]) -> dict[str, Any]:
             f"{option('spreads')} must be of the same strata and questions as the design.",
             argument="spreads",
         )
-    return {"spreads": spreads.told}
+    return {"spreads": spreads.record}
 
 
-def design_with_best(strata: Strata, inputs: Inputs, posed: Posed | None = None) -> Design:
+def design_with_best(strata: Strata, inputs: Inputs, posed: Posed) -> Design:
     """Reach the goal with the valid mechanism that does best.
 
     That is the least variance, as it is minimised; for a precision target the least cost or the fewest
@@ -324,7 +324,6 @@ def design_with_best(strata: Strata, inputs: Inputs, posed: Posed | None = None)
     the reason is that of the one that comes closest. Only mechanisms that can be the best are tried.
     ``posed`` holds the problems that they pose, but for the total, and is filled.
     """
-    posed = {} if posed is None else posed
     return design_with_best_of(_considered(strata, inputs, posed), strata, inputs, posed)
 
 

@@ -210,12 +210,12 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
             value=options[name],
         )
     budget = options.pop("budget", None)
-    if has_targets(OPTIONS["domains"].taken(options.get("domains"))):
+    if has_targets(OPTIONS["domains"].read(options.get("domains"))):
         raise InputError(
             f"evaluate takes no targets for {option('domains')}; give only the names of the columns.",
             value=options["domains"],
         )
-    if OPTIONS["questions"].taken(options.get("questions")).has_targets:
+    if OPTIONS["questions"].read(options.get("questions")).has_targets:
         raise InputError(
             f"evaluate takes no targets of questions; remove target_se and target_margin from "
             f"{option('questions')}.",

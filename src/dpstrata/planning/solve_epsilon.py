@@ -169,7 +169,7 @@ def solve_epsilon(
     (0.254, 202, True)
     """
     steps = _steps(digits)
-    limit = None if at_most is None else int(OPTIONS["at_most"].taken(at_most))
+    limit = None if at_most is None else int(OPTIONS["at_most"].read(at_most))
     survey, inputs = read_survey(strata, _checked(solve_for, options))
     if not inputs.asks_for_least:
         raise _no_precision()
@@ -294,8 +294,8 @@ def _checked(solve_for: object, options: Mapping[str, Any]) -> dict[str, Any]:
             argument="total",
         )
     targets = [options.get(each) for each in TARGETS]
-    targets += [has_targets(OPTIONS["domains"].taken(options.get("domains"))) or None]
-    targets += [OPTIONS["questions"].taken(options.get("questions")).has_targets or None]
+    targets += [has_targets(OPTIONS["domains"].read(options.get("domains"))) or None]
+    targets += [OPTIONS["questions"].read(options.get("questions")).has_targets or None]
     if all(each is None for each in targets):
         raise _no_precision()
     return {**options, name: LARGEST}

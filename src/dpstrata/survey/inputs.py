@@ -23,7 +23,7 @@ from dpstrata.survey.goals import (
 from dpstrata.survey.options import Options
 from dpstrata.survey.priors import Distribution, read_prior
 from dpstrata.survey.questionnaires.question import Question
-from dpstrata.survey.questionnaires.spreads import Spreads, Told
+from dpstrata.survey.questionnaires.spreads import SpreadRecord, Spreads
 from dpstrata.survey.releases import release_of
 from dpstrata.survey.releases.base import Release
 from dpstrata.survey.strata import Strata
@@ -54,7 +54,7 @@ class Inputs(Options):
         What is asked for.
     """
 
-    spreads: Told | None = None
+    spreads: SpreadRecord | None = None
     forms: Forms = AUTO
     default_questions: bool = False
 
@@ -146,7 +146,7 @@ class Inputs(Options):
 
     def spreads_in(self, strata: Strata) -> Spreads:
         """Return what is known of the answers to every question in every stratum."""
-        return Spreads.of_told(strata, self.questions, self.spreads)
+        return Spreads.from_record(strata, self.questions, self.spreads)
 
     def _check_together(self) -> None:
         """Require that options go together; each has been checked by itself."""

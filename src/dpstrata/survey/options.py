@@ -81,7 +81,7 @@ class Option(NamedTuple):
         """Whether it is a number."""
         return self.kind in (int, float)
 
-    def taken(self, value: Any) -> Any:
+    def read(self, value: Any) -> Any:
         """Take what someone gave for it, as a plain number, word or record.
 
         Raises
@@ -322,7 +322,7 @@ class Options(PromiseOptions):
 
     def __post_init__(self) -> None:
         for each in RECORDED.values():
-            object.__setattr__(self, each.name, each.taken(getattr(self, each.name)))
+            object.__setattr__(self, each.name, each.read(getattr(self, each.name)))
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)

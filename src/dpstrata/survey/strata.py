@@ -227,12 +227,12 @@ class Strata:
         ([0.6, 0.6], [0.2713, 0.2713], 'prior')
         """
         changes: dict[str, Any] = {}
-        if wanted := OPTIONS["classes"].taken(classes):
+        if wanted := OPTIONS["classes"].read(classes):
             changes["extra"] = with_reported(self.names, self.extra, wanted)
         if expected_means is not None:
             changes["extra"] = {**changes.get("extra", self.extra), EXPECTED: expected_means.tolist()}
         if response_rate is not None:
-            rate = OPTIONS["response_rate"].taken(response_rate)
+            rate = OPTIONS["response_rate"].read(response_rate)
             if self.response_rates is not None:
                 raise InputError(
                     "the strata already have response rates; remove that column, or leave "
@@ -241,7 +241,7 @@ class Strata:
                 )
             changes["response_rates"] = np.full(len(self), rate)
         if proportion is not None:
-            shares = np.full(len(self), OPTIONS["proportion"].taken(proportion))
+            shares = np.full(len(self), OPTIONS["proportion"].read(proportion))
             if self.sds is not None:
                 raise InputError(
                     "the strata already have standard deviations; remove them, or leave "
@@ -341,7 +341,7 @@ class Strata:
                 )
         return means
 
-    def told_of(self, question: Question) -> dict[str, FloatArray]:
+    def columns_of_spreads(self, question: Question) -> dict[str, FloatArray]:
         """Return what is known of the answers to the only question, by the column of ``Spreads``."""
         if self.categories:
             columns = [self.extra[f"{OF_CATEGORY}{name}"] for name in question.names]
@@ -349,7 +349,7 @@ class Strata:
             return {"proportion": np.array(shares).T}
         if self.proportions is not None and "proportion" in question.of_kind.told_by:
             return {"proportion": self.proportions}
-        return question.of_kind.told_by_sd(question, self.spreads(question), self.sizes)
+        return question.of_kind.columns_from_sd(question, self.spreads(question), self.sizes)
 
     def spreads(self, question: Question) -> FloatArray:
         """Return the standard deviations, checked against what such answers can have.
@@ -370,9 +370,7 @@ class Strata:
         return sds
 
 
-def strata_from_table(
-    table: Table, *, question: Question | None = None, spread_follows: bool = False
-) -> Strata:
+def strata_from_table(table: Table, *, question: Question | None, spread_follows: bool = False) -> Strata:
     """Build strata from a table, or report everything that is wrong with it.
 
     ``spread_follows`` says that a table without any spread is no reason to warn of the worst case.
@@ -380,7 +378,7 @@ def strata_from_table(
     return Strata(**strata_arguments(table, question=question, spread_follows=spread_follows))
 
 
-def require_fit(strata: Strata, question: Question, proportion: float | None = None) -> None:
+def require_fit(strata: Strata, question: Question, proportion: float | None) -> None:
     """Require that expected shares are those of such answers.
 
     Parameters
@@ -389,7 +387,7 @@ def require_fit(strata: Strata, question: Question, proportion: float | None = N
         The population.
     question : Question
         What is asked.
-    proportion : float, optional
+    proportion : float or None
         One expected share of the upper end for all strata.
 
     Raises

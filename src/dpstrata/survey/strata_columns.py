@@ -40,9 +40,7 @@ _TOTAL = re.compile(
 _ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 
 
-def strata_arguments(
-    table: Table, *, question: Question | None = None, spread_follows: bool = False
-) -> dict[str, Any]:
+def strata_arguments(table: Table, *, question: Question | None, spread_follows: bool) -> dict[str, Any]:
     """Read the arguments of ``Strata`` from a table, or report everything that is wrong with it.
 
     ``spread_follows`` says that a table without any spread is no reason to warn of the worst case.

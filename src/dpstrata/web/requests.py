@@ -169,7 +169,7 @@ class DesignRequest(_Request):
     def read_strata(self) -> Strata:
         """Check the cells and build the strata; every mistake is reported with its cell."""
         given = self.read_arguments()
-        questions: Questionnaire = OPTIONS["questions"].taken(given.get("questions"))
+        questions: Questionnaire = OPTIONS["questions"].read(given.get("questions"))
         alone = questions[0] if len(questions) == 1 else None
         follows = "proportion" in given or self.questionnaire is not None
         table = _table("the strata", self.strata, "row")

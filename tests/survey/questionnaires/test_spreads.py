@@ -250,7 +250,9 @@ def test_mistakes_in_python():
 def test_the_shipped_examples_are_complete(name):
     from dpstrata.files.tables import read_table
 
-    strata = strata_from_table(read_table(EXAMPLES / "six-occupations.csv"), spread_follows=True)
+    strata = strata_from_table(
+        read_table(EXAMPLES / "six-occupations.csv"), question=None, spread_follows=True
+    )
     assert strata.population == 6366
     questions = dps.Questionnaire.from_file(EXAMPLES / f"{name}.csv")
     spreads = dps.Spreads.from_file(EXAMPLES / f"{name}-spreads.csv", strata, questions)

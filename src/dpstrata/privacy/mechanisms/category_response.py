@@ -13,18 +13,15 @@ response. With x − 1 = C/n both parts are polynomials in n: over n, a constant
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray
-from dpstrata.privacy import randomness
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.grid import GridNoise
+from dpstrata.privacy.mechanisms.grid import GridNoise, Replacements
 from dpstrata.privacy.mechanisms.noise import ConstantRemainder
-from dpstrata.privacy.randomness import Chance
 
 
 class CategoryResponse(ConstantRemainder, Mechanism):
@@ -85,28 +82,14 @@ class CategoryResponse(ConstantRemainder, Mechanism):
 
     def on_grid(self, e: float, steps: int) -> GridNoise:
         """Keep or replace."""
-        return _Replacements(e, steps, self)
+        return _Categories(e, steps)
 
 
-class _Replacements(GridNoise):
-    """Numbers from 0 to k − 1, each replaced by another one with probability (k − 1)/(exp(e) + k − 1)."""
-
-    def __init__(self, e: float, steps: int, mechanism: CategoryResponse) -> None:
-        super().__init__(e, steps)
-        self.cells = steps + 1
-        self._chances = tuple(float(each) for each in mechanism.chances(np.array(e)))
-
-    def randomize(self, k: IntArray) -> IntArray:
-        """Replace now and then, all others equally likely."""
-        other = randomness.uniform(self.steps, len(k))
-        other += other >= k
-        return np.where(self._replaces.happens(len(k)), other, k)
-
-    @cached_property
-    def _replaces(self) -> Chance:
-        return Chance(lambda mp: self.steps / (mp.exp(mp.mpf(self.e)) + self.steps))
+class _Categories(Replacements):
+    """Categories, of which a report says how likely each was given."""
 
     def shares(self, outputs: IntArray) -> FloatArray:
         """Debias: what every output says about every category, on a further axis."""
-        q, d = self._chances
-        return (np.equal.outer(outputs, np.arange(self.steps + 1)) - q) / d
+        b = np.exp(-self.e)
+        q, d = np.array([b, 1.0 - b]) / (1.0 + self.steps * b)
+        return np.asarray((np.equal.outer(outputs, np.arange(self.steps + 1)) - q) / d)

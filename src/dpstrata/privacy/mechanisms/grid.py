@@ -132,6 +132,24 @@ def to_grid(shares: FloatArray, steps: int) -> IntArray:
 _BITS = 42  # of readings, which puts their mean off by less than 1e-12 of the range
 
 
+class Replacements(GridNoise):
+    """Numbers from 0 to K, each replaced by another one with probability K/(exp(e) + K)."""
+
+    def __init__(self, e: float, steps: int) -> None:
+        super().__init__(e, steps)
+        self.cells = steps + 1
+
+    def randomize(self, k: IntArray) -> IntArray:
+        """Replace now and then, all others equally likely."""
+        other = randomness.uniform(self.steps, len(k))
+        other += other >= k
+        return np.where(self._replaces.happens(len(k)), other, k)
+
+    @cached_property
+    def _replaces(self) -> randomness.Chance:
+        return randomness.Chance(lambda mp: self.steps / (mp.exp(mp.mpf(self.e)) + self.steps))
+
+
 class WindowNoise(GridNoise):
     """Noise that draws a whole number from 0 on, in the window of an answer or elsewhere.
 

@@ -4,7 +4,6 @@ With b = exp(−e) it is flipped with probability b/(1 + b), so that the two out
 What is released is debiased: its mean is the answer.
 """
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,8 @@ import numpy as np
 from dpstrata.errors import InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.privacy.mechanisms.base import Mechanism
-from dpstrata.privacy.mechanisms.grid import GridNoise
+from dpstrata.privacy.mechanisms.grid import GridNoise, Replacements
 from dpstrata.privacy.mechanisms.noise import ConstantRemainder
-from dpstrata.privacy.randomness import Chance
 
 
 class RandomizedResponse(ConstantRemainder, Mechanism):
@@ -84,27 +82,14 @@ class RandomizedResponse(ConstantRemainder, Mechanism):
         return mp.mpf(self.answer_range) ** 2 * b / (1 - b) ** 2
 
 
-class _Flips(GridNoise):
+class _Flips(Replacements):
     """0 and 1, flipped with probability 1/(1 + exp(e))."""
-
-    cells = 2
 
     def nearest(self, shares: FloatArray) -> IntArray:
         """Return 0 or 1."""
         return np.clip(super().nearest(shares), 0, 1)
 
-    def randomize(self, k: IntArray) -> IntArray:
-        """Flip now and then."""
-        return np.where(self._flips.happens(len(k)), 1 - k, k)
-
-    @cached_property
-    def _flips(self) -> Chance:
-        return Chance(lambda mp: 1 / (1 + mp.exp(mp.mpf(self.e))))
-
     def shares(self, outputs: IntArray) -> FloatArray:
         """Debias."""
-        return np.asarray((outputs - self._flip) / (1.0 - 2.0 * self._flip), dtype=float)
-
-    @property
-    def _flip(self) -> float:
-        return float(1.0 / (1.0 + np.exp(self.e)))
+        flip = 1.0 / (1.0 + np.exp(self.e))
+        return np.asarray((outputs - flip) / (1.0 - 2.0 * flip), dtype=float)

@@ -29,7 +29,7 @@ TOLD_BY = ("proportion", "sd", "mean")
 COLUMNS = ("stratum", "question", "category", *TOLD_BY)
 _LISTED = 5
 
-Told: TypeAlias = Mapping[str, Mapping[str, list[Any]]]
+SpreadRecord: TypeAlias = Mapping[str, Mapping[str, list[Any]]]
 """What is known of the answers, as documents hold it: by question and column, a row for each stratum."""
 Values = dict[str, dict[str, FloatArray]]
 """By question and column that tells something: strata in rows, and categories, if it has any, in columns."""
@@ -152,8 +152,8 @@ class Spreads:
         return spreads
 
     @classmethod
-    def of_told(cls, strata: Strata, questionnaire: Questionnaire, told: Told | None) -> Spreads:
-        """Read what documents hold, as :attr:`told` writes it."""
+    def from_record(cls, strata: Strata, questionnaire: Questionnaire, told: SpreadRecord | None) -> Spreads:
+        """Read what documents hold, as :attr:`record` writes it."""
         given: dict[str, dict[str, Any]] = {column: {} for column in TOLD_BY}
         for name, columns in (told or {}).items():
             for column, values in columns.items():
@@ -162,7 +162,7 @@ class Spreads:
         return cls(strata, questionnaire, proportions=proportions, sds=sds, means=means)
 
     @property
-    def told(self) -> Told | None:
+    def record(self) -> SpreadRecord | None:
         """What is known, as documents hold it; ``None`` where nothing is."""
         told = {
             name: {

@@ -7,7 +7,7 @@ However answers are released, the mean of a stratum with m answers has the varia
 (S² with the finite population correction). v is the variance of one draw of noise at the budget e(n) that a
 secret sample of n people allows. If every answer gets a draw, p = 1; if their sum gets one, p = 2. d is the
 variance of noise that every answer has besides, whatever n is, and g is how far a noised sum is stretched to
-take the bias of such noise out. A form of release states p, d and g; ``allocation.one_question`` composes
+take the bias of such noise out. A form of release states p, d and g; ``allocation.form_terms`` composes
 them with everything else.
 """
 

@@ -2,7 +2,7 @@ r"""One number for the population, or one for each group of the named domains, w
 
 The office weights the means of the strata by their people and adds noise to the figure alone. One answer of
 stratum i moves it by at most :math:`a_i R / n_i`, far less than a sum, so one draw takes the place of many:
-``allocation.noised_once`` has the mathematics. Groups of one column do not overlap, and cost no more than
+``allocation.single_mean`` has the mathematics. Groups of one column do not overlap, and cost no more than
 one figure; several columns share the budget inside the sample.
 
 The office's noise is always discrete Laplace noise, on whole numbers of a fine grid, whatever devices use.

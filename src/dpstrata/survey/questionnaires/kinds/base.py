@@ -143,7 +143,7 @@ class QuestionKind:
         """Return the largest S² there can be in each stratum, whatever is known."""
         raise NotImplementedError
 
-    def told_by_sd(self, question: Question, sds: FloatArray, sizes: IntArray) -> dict[str, FloatArray]:
+    def columns_from_sd(self, question: Question, sds: FloatArray, sizes: IntArray) -> dict[str, FloatArray]:
         """Return what standard deviations tell of the answers, by the column that tells it."""
         raise NotImplementedError
 

@@ -118,7 +118,7 @@ class Category(QuestionKind):
         """Return it for people as equally divided as they can be."""
         return largest_spread(sizes, self.candidates(question)[0])
 
-    def told_by_sd(self, question: Question, sds: FloatArray, sizes: IntArray) -> dict[str, FloatArray]:
+    def columns_from_sd(self, question: Question, sds: FloatArray, sizes: IntArray) -> dict[str, FloatArray]:
         """Return the shares if all but the first category are equally frequent.
 
         With the share o outside it, half the sum of p(1 − p) over k categories is o − o²·k/(2(k − 1)).
@@ -349,9 +349,9 @@ class YesNo(Category):
         yes = given["proportion"]
         return Category.known(self, question, {"proportion": np.stack([1 - yes, yes], axis=1)}, sizes)
 
-    def told_by_sd(self, question: Question, sds: FloatArray, sizes: IntArray) -> dict[str, FloatArray]:
+    def columns_from_sd(self, question: Question, sds: FloatArray, sizes: IntArray) -> dict[str, FloatArray]:
         """Return the share of yes if that is the smaller one."""
-        return {"proportion": Category.told_by_sd(self, question, sds, sizes)["proportion"][:, 1]}
+        return {"proportion": Category.columns_from_sd(self, question, sds, sizes)["proportion"][:, 1]}
 
     def from_cell(self, question: Question, cell: Any) -> float | str | None:
         """Read yes, no, true, false, y, n, 1 and 0 in any case."""

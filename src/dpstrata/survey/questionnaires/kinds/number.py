@@ -124,7 +124,7 @@ class Number(QuestionKind):
         """Return it for people at the two ends of the range."""
         return largest_spread(sizes, 2)
 
-    def told_by_sd(self, question: Question, sds: FloatArray, sizes: IntArray) -> dict[str, FloatArray]:
+    def columns_from_sd(self, question: Question, sds: FloatArray, sizes: IntArray) -> dict[str, FloatArray]:
         """Return them."""
         return {"sd": sds}
 
