@@ -27,7 +27,15 @@ from surveys import collected_of
 
 WATCHED = tuple(
     f"{name}.py"
-    for name in ("releasing", "publish", "office_noise", "closing", "collect/tables", "sqlite_store")
+    for name in (
+        "releasing",
+        "releases",
+        "publish",
+        "office_noise",
+        "closing",
+        "collect/tables",
+        "sqlite_store",
+    )
 )
 NOISE = "office.noise"
 SUFFIXES = {".json", ".lock", ".pub", ".sqlite"}
