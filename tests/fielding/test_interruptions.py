@@ -3,6 +3,7 @@
 import codecs
 import csv
 import errno
+import importlib
 import json
 import os
 import subprocess
@@ -164,6 +165,8 @@ def test_unreadable_files_give_one_sentence(stages, tmp_path, step, name, harm, 
     try:
         if root:
             codecs.lookup("ascii")  # once it cannot be loaded, Python never tries again
+            for module in ("dpstrata.cli.screen", "rich.progress"):  # Python may not be readable after that
+                importlib.import_module(module)
             os.seteuid(65534)
         with pytest.raises(SystemExit) as caught:
             cli.main()

@@ -305,7 +305,7 @@ def _question(question: Question, levels: int, languages: Sequence[str]) -> dict
         described["labels"] = labels
     if question.no_first:
         described["noFirst"] = True
-    if question.kind in ("number", "scale"):
+    if question.lower is not None:
         described |= {"lower": _written(question.lower), "upper": _written(question.upper)}
     return described
 
