@@ -280,6 +280,7 @@ class MistakesError(InputError):
         source: str | None = None,
         cells: Sequence[CellMistake] = (),
         kinds: Sequence[tuple[str, int]] = (),
+        advice: str = "",
     ) -> None:
         """Put mistakes into one message.
 
@@ -294,6 +295,8 @@ class MistakesError(InputError):
         kinds : sequence of (str, int), optional
             What the message says instead, where many mistakes are alike: a sentence for each kind, and how
             many mistakes it stands for.
+        advice : str
+            A last sentence, on what helps against several of them.
         """
         source = self.SOURCE if source is None else source
         self.mistakes = tuple(map(Sentence, mistakes))
@@ -308,7 +311,7 @@ class MistakesError(InputError):
             if len(said) > self.SHOWN:
                 lines.append(f"  - and {sum(number for _, number in said[self.SHOWN :]):,} more")
             message = f"{source}: {len(self.mistakes):,} mistakes.\n" + "\n".join(lines)
-        super().__init__(message)
+        super().__init__(f"{message}\n{advice}" if advice else message)
 
 
 class StrataError(MistakesError):

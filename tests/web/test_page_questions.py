@@ -179,6 +179,27 @@ def test_an_xlsform_is_opened_or_dropped(visit, tmp_path):
     visit.check()
 
 
+def test_rows_that_cannot_be_protected_are_left_out_if_that_is_wished(visit, tmp_path):
+    rows = [*SURVEY, ["start", "begun"], ["text", "why", "Why?"]]
+    content = write_form(tmp_path / "form.xlsx", rows, YES_NO).read_bytes()
+    asked = []
+    visit.page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.accept()))
+    open_file(visit, "form.xlsx", content)
+    expect(field(visit, 1, "name")).to_have_value("age")
+    expect(visit.page.locator(".questionnaire .notice")).to_contain_text(
+        "row 5, 'why': free text has no fixed"
+    )
+    file = {"name": "form.xlsx", "mimeType": "application/octet-stream", "buffer": content}
+    visit.page.locator(".questionnaire input[type=file]").set_input_files(file)
+    expect(visit.page.locator(".questionnaire .notice")).to_contain_text(
+        "row 4, 'begun': the time of an answer"
+    )
+    assert len(asked) == 2
+    assert "'text' cannot be protected" in asked[0]
+    assert "read the form with these rows left out" in asked[0]
+    visit.settle()
+
+
 def test_raw_answers_of_a_questionnaire_never_reach_the_office(visit):
     visit.page.locator('input[name="against"][value="public"]').check()
     visit.button("Add a question").click()

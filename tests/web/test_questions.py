@@ -161,3 +161,21 @@ def test_an_xlsform_that_cannot_be_protected_is_refused_with_its_reason(tmp_path
     reply = work("questions", {"name": "form.xlsx"}, content)
     assert reply.status == 422
     assert "row 2" in json.loads(reply.content)["error"]["message"]
+
+
+def test_rows_of_an_xlsform_are_left_out_on_request_and_named(tmp_path):
+    survey = [
+        ["type", "name", "label"],
+        ["select_one yn", "smokes", "Do you smoke?"],
+        ["text", "why", "Why?"],
+    ]
+    content = write_form(tmp_path / "form.xlsx", survey, YES_NO).read_bytes()
+    refused = json.loads(work("questions", {"name": "form.xlsx"}, content).content)
+    assert {"option": "leave_out", "value": "True"} in refused["error"]["parts"]
+    reply = work("questions", {"name": "form.xlsx", "leave_out": "yes"}, content)
+    assert reply.status == 200, reply.content
+    read = json.loads(reply.content)
+    assert read["questionnaire"]["name"] == ["smokes"]
+    assert read["warnings"] == [
+        "form.xlsx: 1 row is left out:\n  - row 3, 'why': free text has no fixed set of answers"
+    ]

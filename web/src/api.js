@@ -4,9 +4,9 @@ import { worded } from "./wording.js";
 
 export class ApiError extends Error {
   // passes: whether it goes away by itself, because the server is silent or busy, so that the same request is repeated
-  constructor(message, { argument = null, cells = [], nearest = null, passes = false } = {}) {
+  constructor(message, { argument = null, parts = [], cells = [], nearest = null, passes = false } = {}) {
     super(message);
-    Object.assign(this, { argument, cells, nearest, passes });
+    Object.assign(this, { argument, parts, cells, nearest, passes });
   }
 }
 

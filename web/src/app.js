@@ -77,13 +77,13 @@ export function App() {
     setOpened((number) => number + 1);
     if (said.length) setNotice({ kind: "info", text: `${about.title ?? "The table"} has ${count(next.rows.length)} ${next.rows.length === 1 ? "stratum" : "strata"} and ${count(plans.populationOf(next))} people, so ${said.join(", and ")}.` });
   };
-  const useQuestions = (questions, name) => {
+  const useQuestions = (questions, name, said) => {
     const place = plans.isEmpty(now.current.plan) ? AT_TOP : "questionnaire";
     change((current) => withQuestions(current, questions), null);
-    setNotice({ kind: "info", text: `${name} is an XLSForm: its questions are in the questionnaire, and the strata stay.`, place });
+    setNotice({ kind: "info", text: `${name} is an XLSForm: its questions are in the questionnaire, and the strata stay. ${said}`, place });
   };
-  const takeFound = ({ plan: next, known, table, questions, name }) => {
-    if (questions) useQuestions(questions, name);
+  const takeFound = ({ plan: next, known, table, questions, said, name }) => {
+    if (questions) useQuestions(questions, name, said);
     else if (next) change(next, null), setAsked(null), setOpened((number) => number + 1);
     else if (known) useTable(known, { title: name });
     else setAsked(table), setNotice(null);
@@ -167,7 +167,7 @@ export function App() {
           cells=${wrongIn("strata")} sought=${sought?.table === "strata" ? sought : null} examples=${examples} over=${over}
           onChange=${change} notice=${noticeAt("strata")} onExample=${openExample} onFile=${take} onPaste=${(paste) => pasted(paste, "strata")} />
         ${!empty && result?.domains.length > 0 && html`<${Groups} domains=${result.domains} stale=${stale || failed} />`}
-        ${!empty && html`<${Questionnaire} plan=${plan} result=${ready ? result : null} cells=${wrongIn("questionnaire")} sought=${sought?.table === "questionnaire" ? sought : null} onChange=${change} notice=${noticeAt("questionnaire")} onProblem=${problemAt("questionnaire")} />`}
+        ${!empty && html`<${Questionnaire} plan=${plan} result=${ready ? result : null} cells=${wrongIn("questionnaire")} sought=${sought?.table === "questionnaire" ? sought : null} onChange=${change} notice=${noticeAt("questionnaire")} onSaid=${(text) => setNotice(text ? { kind: "info", text, place: "questionnaire" } : null)} onProblem=${problemAt("questionnaire")} />`}
         ${drawn && html`<div class="charts three">
           ${curve("epsilon", 250)}
           ${chart("parts", result?.charts.parts, undefined, 250)}

@@ -14,7 +14,7 @@ const suits = (column, kind) => NEEDS[column]?.includes(kind) ?? true;
 const CHOICES = { kind: KINDS, blank: { "": "yes", no: "no" }, everyone: { "": "no", yes: "yes" } }; // an empty cell means the first
 const isWide = (name) => ["name", "categories"].includes(name) || /^(text|labels)/.test(name);
 
-export function Questionnaire({ plan, result, cells, sought, notice, onChange, onProblem }) {
+export function Questionnaire({ plan, result, cells, sought, notice, onChange, onSaid, onProblem }) {
   const { questions } = plan;
   useEffect(() => sought && goTo(sought.row, sought.column), [sought]);
   // A questionnaire is always randomised on devices, so the office never sees raw answers.
@@ -22,7 +22,9 @@ export function Questionnaire({ plan, result, cells, sought, notice, onChange, o
   const add = () => put(addQuestion(questions ?? EMPTY));
   const open = async (file) => {
     try {
-      put(await readQuestions(file));
+      const { questions: read, said } = await readQuestions(file);
+      put(read);
+      onSaid(said);
     } catch (error) {
       onProblem(error.message);
     }

@@ -23,11 +23,18 @@ const SOMETIMES = {
   labels: "Answers as they read them, between |",
 };
 
-// The questions of an XLSForm or of a table of questions.
+// The questions of an XLSForm or of a table of questions, and what is said about them. Rows of a form that cannot be
+// protected are left out only if that is wished.
 export async function readQuestions(file) {
-  const answer = await send(`/api/questions?name=${encodeURIComponent(file.name.toWellFormed())}`, { bytes: file });
-  const { columns, questionnaire } = await answer.json();
-  return { columns, rows: questionnaire.name.map((_, row) => columns.map((name) => questionnaire[name][row])) };
+  const path = `/api/questions?name=${encodeURIComponent(file.name.toWellFormed())}`;
+  const answer = await send(path, { bytes: file }).catch((error) => {
+    const helps = error.parts?.some((part) => part.option === "leave_out");
+    if (!helps || !confirm(`${error.message}\n\nOpen it without these rows?`)) throw error;
+    return send(`${path}&leave_out=yes`, { bytes: file });
+  });
+  const { columns, questionnaire, warnings } = await answer.json();
+  const rows = questionnaire.name.map((_, row) => columns.map((name) => questionnaire[name][row]));
+  return { questions: { columns, rows }, said: warnings.join(" ") };
 }
 
 // A text may have a language: text::de

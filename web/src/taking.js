@@ -6,13 +6,13 @@ import { isKnown, tidied } from "./mapping.js";
 import { columnName, fromFile } from "./plan.js";
 import { readQuestions } from "./questions.js";
 
-// What a file holds: { plan }, { questions }, or { table } with { known } if its headers say what its columns are.
+// What a file holds: { plan }, { questions, said }, or { table } with { known } if its headers say what its columns are.
 async function read(file) {
   const name = file.name;
   if (name.toLowerCase().endsWith(".json")) return { plan: { ...fromFile(await file.text()), from: { title: name } } };
   const answer = await send(`/api/table?name=${encodeURIComponent(name.toWellFormed())}`, { bytes: file });
   const { columns, strata, is_form: isForm } = await answer.json();
-  if (isForm) return { questions: await readQuestions(file), name };
+  if (isForm) return { ...(await readQuestions(file)), name };
   const length = Math.max(0, ...columns.map((each) => strata[each].length));
   const rows = Array.from({ length }, (_, row) => columns.map((each) => strata[each][row] ?? ""));
   if (!rows.length) throw new Error("This file has a header but no rows.");

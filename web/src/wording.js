@@ -42,6 +42,7 @@ export function worded(parts) {
 
 function mentioned({ option, value }, again) {
   if (value === null) return labelOf(option);
+  if (option === "leave_out") return "these rows left out";
   if (option === "questions" && /^'?yes_no'?$/.test(value)) return "yes-or-no answers (yes_no)";
   const shown = valueOf(option, value);
   if (again) return shown;

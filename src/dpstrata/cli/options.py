@@ -54,6 +54,15 @@ _BESIDE: dict[str, Any] = {
             rich_help_panel=_PANELS["survey"],
         ),
     ],
+    "leave_out": Annotated[
+        bool | None,
+        typer.Option(
+            "--leave-out",
+            help="Leave out the rows of an XLSForm that cannot be protected, such as free text, and list "
+            "them; by default they are refused.",
+            rich_help_panel=_PANELS["survey"],
+        ),
+    ],
 }
 
 StrataFile = Annotated[
@@ -192,10 +201,15 @@ def _backticks_as_flags(sentence: str) -> str:
 def read_survey(path: Path, options: dict[str, Any]) -> tuple[Strata, dict[str, Any]]:
     """Read the strata and turn the options into arguments of the library."""
     from dpstrata.files.tables import read_table
+    from dpstrata.survey.questionnaires.questionnaire import read_questions
     from dpstrata.survey.strata import strata_from_table
 
     sheet, stated = options["sheet"], options["questions"]
-    questions: Questionnaire = OPTIONS["questions"].read(stated)
+    questions: Questionnaire = (
+        read_questions(stated, leave_out=True)
+        if options.get("leave_out")
+        else OPTIONS["questions"].read(stated)
+    )
     alone = questions[0] if len(questions) == 1 else None
     follows = options["proportion"] is not None or alone is None or options.get("spreads") is not None
     strata = strata_from_table(read_table(path, sheet=sheet), question=alone, spread_follows=follows)
@@ -216,7 +230,7 @@ def _read_beside(strata: Strata, questions: Questionnaire, options: dict[str, An
     """Read what is known of the answers, and the forms."""
     from dpstrata.survey.questionnaires.spreads import Spreads
 
-    known, forms = (options.get(name) for name in _BESIDE)
+    known, forms = options.get("spreads"), options.get("forms")
     given: dict[str, Any] = {}
     if known is not None:
         given["spreads"] = Spreads.from_file(known, strata, questions)

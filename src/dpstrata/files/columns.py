@@ -50,8 +50,10 @@ def require_none(found: Sequence[Finding], table: Table, error: type[MistakesErr
     require_none_in([(found, table)], error)
 
 
-def require_none_in(tables: Sequence[tuple[Sequence[Finding], Table]], error: type[MistakesError]) -> None:
-    """Report everything that was found in the tables of one file, if anything was."""
+def require_none_in(
+    tables: Sequence[tuple[Sequence[Finding], Table]], error: type[MistakesError], *, advice: str = ""
+) -> None:
+    """Report everything that was found in the tables of one file, if anything was, and what helps."""
     mistakes, cells, kinds = [], [], []
     for found, table in tables:
         alike: dict[tuple[str, str], list[Finding]] = {}
@@ -62,7 +64,7 @@ def require_none_in(tables: Sequence[tuple[Sequence[Finding], Table]], error: ty
                 cells.append(CellMistake(finding.row, finding.column, f"{finding.words}."))
         kinds += [(f"{table.before_place}{_at_cells(each, table)}", len(each)) for each in alike.values()]
     if mistakes:
-        raise error(mistakes, source=tables[0][1].source, cells=cells, kinds=kinds)
+        raise error(mistakes, source=tables[0][1].source, cells=cells, kinds=kinds, advice=advice)
 
 
 def _at_cells(alike: Sequence[Finding], table: Table) -> str:

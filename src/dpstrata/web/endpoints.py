@@ -170,6 +170,7 @@ class QuestionsReply(_Reply):
     name: str
     columns: list[str]
     questionnaire: dict[str, list[str]] = Field(description="Columns as in a questionnaire file.")
+    warnings: list[str] = Field(description="Which rows of an XLSForm were left out, and why.")
 
 
 class PreviewReply(_Reply):
@@ -210,8 +211,8 @@ class Endpoint:
         What is sent: JSON of that model, or bytes.
     reply : model or media type
         What comes back.
-    query : mapping
-        Query parameters, all required, with a sentence each.
+    query, optional_query : tuple of (str, str)
+        Query parameters that are required, and others, with a sentence each.
     """
 
     method: Literal["GET", "POST"]
@@ -221,6 +222,7 @@ class Endpoint:
     request: type[BaseModel] | str | None
     reply: type[BaseModel] | str
     query: tuple[tuple[str, str], ...] = ()
+    optional_query: tuple[tuple[str, str], ...] = ()
 
     @property
     def takes(self) -> str | None:
@@ -287,6 +289,7 @@ ENDPOINTS = (
         BYTES,
         QuestionsReply,
         (("name", "Name of the file; its ending determines its kind."),),
+        (("leave_out", "yes to leave out the rows of an XLSForm that cannot be protected."),),
     ),
     Endpoint("POST", "/api/design.json", "document", "The design document.", DesignRequest, JSON),
     Endpoint("POST", "/api/strata.csv", "strata", "The strata as a strata file.", DesignRequest, CSV),
@@ -368,11 +371,12 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         {
             "name": name,
             "in": "query",
-            "required": True,
+            "required": required,
             "description": words,
             "schema": {"type": "string", "minLength": 1, "maxLength": 200},
         }
-        for name, words in endpoint.query
+        for required, query in ((True, endpoint.query), (False, endpoint.optional_query))
+        for name, words in query
     ]
     if "{name}" in endpoint.path:
         parameters.append({"name": "name", "in": "path", "required": True, "schema": {"type": "string"}})

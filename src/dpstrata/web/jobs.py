@@ -283,7 +283,9 @@ JOBS: dict[str, Job] = {
     "compare": reply_compare,
     "protection": _of_plan(lambda plan, asked: reply_json(describe_protection(plan, asked["language"]))),
     "table": lambda body, asked: reply_json(read_upload(asked.get("name", ""), body)),
-    "questions": lambda body, asked: reply_json(read_questions(asked.get("name", ""), body)),
+    "questions": lambda body, asked: reply_json(
+        read_questions(asked.get("name", ""), body, leave_out=asked.get("leave_out") == "yes")
+    ),
     "examples": lambda *_: reply_json(list_examples()),
     "example": lambda _, asked: reply_json(open_example(asked["name"])),
     "document": _of_plan(partial(reply_download, ending="json", kind="application/json")),

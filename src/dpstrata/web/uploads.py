@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
 
+from dpstrata.errors import DpstrataWarning
 from dpstrata.files.cells import text_of
 from dpstrata.files.sent import SentFile, source_of
 from dpstrata.files.tables import EXCEL_ENDINGS, read_table
@@ -49,8 +51,17 @@ def read_upload(name: str, content: bytes) -> dict[str, Any]:
     return {"name": file.name, "is_form": False, "rows": rows, "columns": list(cells), "strata": cells}
 
 
-def read_questions(name: str, content: bytes) -> dict[str, Any]:
+def read_questions(name: str, content: bytes, *, leave_out: bool = False) -> dict[str, Any]:
     r"""Read an XLSForm or a table of questions into columns of cells as text.
+
+    Parameters
+    ----------
+    name : str
+        What the sender calls the file.
+    content : bytes
+        The file.
+    leave_out : bool
+        Whether to leave out the rows of an XLSForm that cannot be protected.
 
     Raises
     ------
@@ -66,13 +77,17 @@ def read_questions(name: str, content: bytes) -> dict[str, Any]:
     (['smokes'], ['yes_no'])
     """
     file = sent_file(name, content)
-    found = read_questionnaire(file)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", DpstrataWarning)
+        found = read_questionnaire(file, leave_out=leave_out)
     if len(found) > LIMITS.questions:
         raise RefusedError(
             413, f"a questionnaire may have {LIMITS.questions} questions here, got {len(found):,}."
         )
     columns = {column: [text_of(cell) for cell in cells] for column, cells in found.table().items()}
-    return {"name": file.name, "columns": list(columns), "questionnaire": columns}
+    warned = [str(each.message) for each in caught]
+    return {"name": file.name, "columns": list(columns), "questionnaire": columns, "warnings": warned}
 
 
 def sent_file(name: str, content: bytes) -> SentFile:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
-from dpstrata.errors import DpstrataError, InputError, QuestionnaireError, option
+from dpstrata.errors import DpstrataError, DpstrataWarning, InputError, QuestionnaireError, option
 from dpstrata.files.cells import text_of
 from dpstrata.files.columns import Finding, KnownColumns, is_missing, require_none
 from dpstrata.files.tables import Table
@@ -110,7 +111,9 @@ class Questionnaire(Sequence[Question]):
         return language
 
     @classmethod
-    def from_file(cls, path: str | Path, *, sheet: str | None = None) -> Questionnaire:
+    def from_file(
+        cls, path: str | Path, *, sheet: str | None = None, leave_out: bool = False
+    ) -> Questionnaire:
         """Read a questionnaire from CSV, or with the extra ``files`` from Parquet or Excel.
 
         Parameters
@@ -122,16 +125,18 @@ class Questionnaire(Sequence[Question]):
         sheet : str, optional
             Sheet of an Excel file that is a table of questions; by default the first. Title rows above its
             header are left out.
+        leave_out : bool
+            As in :meth:`from_xlsform`; it is refused for a table of questions.
 
         Raises
         ------
         QuestionnaireError
             With every mistake of the file, each with its row and column.
         """
-        return read_questionnaire(Path(path), sheet=sheet)
+        return read_questionnaire(Path(path), sheet=sheet, leave_out=leave_out, stacklevel=3)
 
     @classmethod
-    def from_xlsform(cls, path: str | Path) -> Questionnaire:
+    def from_xlsform(cls, path: str | Path, *, leave_out: bool = False) -> Questionnaire:
         """Read a questionnaire from an XLSForm, with the extra ``files``.
 
         Parameters
@@ -140,14 +145,18 @@ class Questionnaire(Sequence[Question]):
             An Excel file with the sheets ``survey`` and, if there are choices, ``choices``. The columns
             ``dp_importance``, ``dp_target``, ``dp_lower``, ``dp_upper``, ``dp_everyone`` and ``dp_together``
             of ``survey`` say what XLSForms cannot; other unknown columns are ignored. ``form_title`` of the
-            sheet ``settings`` is the title.
+            sheet ``settings`` is the title. What devices record by themselves, such as ``start`` and
+            ``deviceid``, is left out with a :class:`DpstrataWarning`.
+        leave_out : bool
+            Whether to leave out all rows that cannot be protected, and those that nobody answers; the
+            warning names each with its reason. By default they are refused.
 
         Raises
         ------
         QuestionnaireError
             With every row that cannot be protected and every mistake, each with its sheet, row and column.
         """
-        return _from_xlsform(Path(path))
+        return _from_xlsform(Path(path), leave_out=leave_out, stacklevel=3)
 
     @classmethod
     def from_frame(cls, frame: IntoFrame) -> Questionnaire:
@@ -238,12 +247,19 @@ def _line(name: str, value: object, most: int | None = None) -> str:
     return value.strip()
 
 
-def read_questionnaire(file: File, *, sheet: str | None = None) -> Questionnaire:
-    """Read a table of questions or an XLSForm, from a path or from the bytes of a file that was sent."""
+def read_questionnaire(
+    file: File, *, sheet: str | None = None, leave_out: bool = False, stacklevel: int = 2
+) -> Questionnaire:
+    """Read a table of questions or an XLSForm, from a path or from the bytes of a file that was sent.
+
+    Rows of an XLSForm that are left out are warned about, at ``stacklevel``.
+    """
     from dpstrata.files.tables import read_table
 
     if sheet is None and is_xlsform(file):
-        return _from_xlsform(file)
+        return _from_xlsform(file, leave_out=leave_out, stacklevel=stacklevel + 1)
+    if leave_out:
+        raise InputError(f"{option('leave_out')} requires an XLSForm, got {str(file)!r}.")
     return questionnaire_from_table(read_table(file, sheet=sheet, error=QuestionnaireError))
 
 
@@ -267,11 +283,17 @@ def questionnaire_from_table(table: Table) -> Questionnaire:
     return Questionnaire((Question(**fields) for fields in questions), language=language)
 
 
-def _from_xlsform(file: File) -> Questionnaire:
-    from dpstrata.survey.questionnaires.xlsform.read import questions_from_xlsform
+def _from_xlsform(file: File, *, leave_out: bool, stacklevel: int) -> Questionnaire:
+    from dpstrata.survey.questionnaires.xlsform.read import Form
+    from dpstrata.survey.questionnaires.xlsform.sheets import read_workbook
 
-    heading, questions = questions_from_xlsform(file)
-    return Questionnaire((Question(**fields) for fields in questions), **heading)
+    form = Form(read_workbook(file), leave_out=leave_out)
+    form.require_no_mistake()
+    if form.left_out:
+        words = f"{form.book.survey.table.source}: {form.left_out_in_words}"
+        warnings.warn(DpstrataWarning(words), stacklevel=stacklevel)
+    questions = (Question(**fields) for fields in form.questions)
+    return Questionnaire(questions, language=form.book.languages[0], title=form.book.title)
 
 
 # --- from the columns of a table and back ---------------------------------------------------------
@@ -408,7 +430,7 @@ _FORMS = (
 )
 
 
-def read_questions(given: Any) -> Questionnaire:
+def read_questions(given: Any, *, leave_out: bool = False) -> Questionnaire:
     """Take questions as someone gives them.
 
     Parameters
@@ -417,6 +439,8 @@ def read_questions(given: Any) -> Questionnaire:
         The shorthand of one question: ``"yes_no"``, ``(lower, upper)``, ``(lower, upper, step)``, a list of
         categories, or any of these as text: ``"0:8000"``, ``"1:5:1"``, ``"rent|own|other"``. It must be
         answered, so it cannot be left blank.
+    leave_out : bool
+        Whether to leave out the rows of an XLSForm that cannot be protected.
 
     Raises
     ------
@@ -438,7 +462,9 @@ def read_questions(given: Any) -> Questionnaire:
         isinstance(given, str) and not {SEPARATOR, "\0"} & set(given) and _numbers(given.split(":")) is None
     )
     if isinstance(given, Path) or (named and Path(given).suffix):
-        return read_questionnaire(Path(given))
+        return read_questionnaire(Path(given), leave_out=leave_out)
+    if leave_out:
+        raise InputError(f"{option('leave_out')} requires an XLSForm in {option('questions')}.")
     return read_shorthand(given)
 
 

@@ -162,10 +162,10 @@ def test_the_command_line_takes_a_form(tmp_path):
 HEADER = ["type", "name", "label", "relevant", "constraint", "parameters", "choice_filter", "calculation"]
 GOOD = ["select_one yn", "good", "Good?"]
 DATES = "dates and times have too many possible answers; ask for an age or a year as an integer with bounds"
-DEVICE = "it identifies the person or the device; remove the row"
-TIMES = "the time of an answer can identify the person; remove the row"
+PERSON = "it identifies the person or the device; remove the row"
 MEDIA = "recordings, pictures and files cannot be randomised; remove the row"
 PLACES = "a location can identify the person; ask for a region with select_one"
+ADVICE = "To go on without the rows that cannot be protected, read the form with leave_out=True."
 BOUNDS = (
     "a number must have a smallest and a largest answer; use a constraint such as '. >= 0 and . <= 120', or "
     "dp_lower and dp_upper"
@@ -191,15 +191,7 @@ BOUNDS = (
             ([kind, "q"], f"type': {kind!r} cannot be protected: {MEDIA}.")
             for kind in ("image", "file", "barcode")
         ),
-        *(
-            ([kind, kind], f"type': {kind!r} cannot be protected: {TIMES}.")
-            for kind in ("start", "end", "today")
-        ),
-        *(
-            ([kind, kind], f"type': {kind!r} cannot be protected: {DEVICE}.")
-            for kind in ("deviceid", "username")
-        ),
-        (["audit", "audit"], f"type': 'audit' cannot be protected: {TIMES}."),
+        (["phone number", "q"], f"type': 'phone number' cannot be protected: {PERSON}."),
         (
             ["select_one yn or_other", "q"],
             "type': 'select_one yn or_other' cannot be protected: free text has no fixed set of answers; add 'other' "
@@ -296,7 +288,9 @@ def test_one_clear_sentence_at_its_row(tmp_path, row, sentence):
     with pytest.raises(dps.QuestionnaireError) as caught:
         read(tmp_path, [HEADER, GOOD, [], row], YES_NO)
     assert caught.value.mistakes == (f"sheet 'survey', row 4, column '{sentence}",)
-    assert str(caught.value).endswith(f"form.xlsx: sheet 'survey', row 4, column '{sentence}")
+    told, *advice = str(caught.value).splitlines()
+    assert told.endswith(f"form.xlsx: sheet 'survey', row 4, column '{sentence}")
+    assert advice == ([ADVICE] if "cannot be protected" in sentence else [])
 
 
 def test_repetitions_are_refused(tmp_path):
@@ -453,6 +447,7 @@ def test_all_mistakes_at_once_and_alike_ones_as_one(tmp_path):
         "answers; use select_one.",
         f"  - sheet 'survey', row 5, column 'constraint': {BOUNDS}, got nothing.",
         "  - sheet 'choices', row 4, column 'name': the name of a choice must not be empty.",
+        ADVICE,
     ]
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from dpstrata.errors import QuestionnaireError
+from dpstrata.errors import QuestionnaireError, option
 from dpstrata.files.columns import Finding, require_none_in
-from dpstrata.files.sent import File
 from dpstrata.survey.questionnaires.kinds.base import is_plain
 from dpstrata.survey.questionnaires.kinds.number import MOST_POINTS
 from dpstrata.survey.questionnaires.question import Translation, find_among, read_question
@@ -20,7 +19,6 @@ from dpstrata.survey.questionnaires.xlsform.sheets import (
     Lists,
     Workbook,
     no_and_yes,
-    read_workbook,
 )
 from dpstrata.survey.questionnaires.xlsform.types import Bounds, RowType, bounds_of, read_type
 from dpstrata.words.numbers import read_number
@@ -51,15 +49,16 @@ _COLUMNS = {
 _RANGE = {"start": 1.0, "end": 10.0, "step": 1.0}  # what XLSForms take where nothing is said
 _PARAMETER = re.compile(r"([^\s=,;]+)\s*=\s*([^\s=,;]+)[\s,;]*")
 _ANSWERED = "select_one, select_multiple, range, integer or decimal"
+_REFERENCE = re.compile(r"\$\{\s*([^}]*?)\s*\}")
 _REQUIRED = ("yes", "true", "true()", "1")
 _LISTED = 5
 
 
-def questions_from_xlsform(path: File) -> tuple[dict[str, str], list[Fields]]:
-    """Read language and title, and the arguments of each ``Question``, or report everything that is wrong."""
-    form = Form(read_workbook(path))
-    form.require_no_mistake()
-    return {"language": form.book.languages[0], "title": form.book.title}, form.questions
+class LeftOut(NamedTuple):
+    """A row that is left out: its name, or its type where it has none, and the reason."""
+
+    name: str
+    reason: str
 
 
 class Form:
@@ -69,6 +68,8 @@ class Form:
     ----------
     book : Workbook
         Its sheets.
+    leave_out : bool
+        Whether rows that cannot be protected are left out, rather than refused.
 
     Attributes
     ----------
@@ -76,11 +77,14 @@ class Form:
         Arguments of each ``Question`` that could be read.
     rows : list of int
         The row of each.
+    left_out : dict of int to LeftOut
+        Rows that are left out: what devices record by themselves, and with ``leave_out`` everything that
+        becomes no question.
     findings : list of Finding
         Mistakes in the sheet of questions.
     """
 
-    def __init__(self, book: Workbook) -> None:
+    def __init__(self, book: Workbook, *, leave_out: bool = False) -> None:
         self.book = book
         self.lists = Lists(book)
         self.questions: list[Fields] = []
@@ -93,9 +97,12 @@ class Form:
         self._numbers = {name: known.optional_numbers(name) for name in OWN_NUMBERS}
         self._everyone = known.optional_switches("dp_everyone")
         disabled = known.optional_switches("disabled")
-        for row in range(known.length):
-            if not disabled[row]:
-                self._read(row)
+        kinds = {row: read_type(self._text(row, "type")) for row in range(known.length) if not disabled[row]}
+        self.left_out = self._find_left_out(kinds, leave_out)
+        self._reasons = {each.name: each.reason for each in self.left_out.values()}
+        self._can_leave_out = False
+        for row, kind in kinds.items():
+            self._read(row, kind)
         for what, row in self._open:
             self._report(row, "type", f"begin {what} must be closed by end {what}")
         self._refuse_shared_groups()
@@ -109,25 +116,63 @@ class Form:
         tables = [(survey.known.all_findings(self.findings), survey.table)]
         if self.book.choices is not None:
             tables.append((sorted(self.lists.findings), self.book.choices.table))
-        require_none_in(tables, QuestionnaireError)
+        advice = ""
+        if self._can_leave_out:
+            go_on = f"read the form with {option('leave_out', True)}"
+            advice = f"To go on without the rows that cannot be protected, {go_on}."
+        require_none_in(tables, QuestionnaireError, advice=advice)
         if not self.questions:
             mistake = "sheet 'survey': there must be at least one question, got none."
+            if self.left_out:
+                mistake = f"sheet 'survey': no question is left.\n{self.left_out_in_words}"
             raise QuestionnaireError([mistake], source=survey.table.source)
+
+    @property
+    def left_out_in_words(self) -> str:
+        """Say on a line each which rows are left out, and why."""
+        place = self.book.survey.table.place
+        number = "1 row is" if len(self.left_out) == 1 else f"{len(self.left_out):,} rows are"
+        lines = [f"  - {place(row)}, {name!r}: {reason}" for row, (name, reason) in self.left_out.items()]
+        return "\n".join([f"{number} left out:", *lines])
 
     # --- rows ---------------------------------------------------------------------------------------
 
-    def _read(self, row: int) -> None:
+    def _find_left_out(self, kinds: dict[int, RowType], leave_out: bool) -> dict[int, LeftOut]:
+        """Find the rows that are left out; with a repetition everything in it is."""
+        found, open_repeats = dict[int, LeftOut](), list[str]()
+        for row, kind in kinds.items():
+            text = self._text(row, "type")
+            name = self._text(row, "name") or text
+            reason = kind.reason if leave_out or kind.role == "metadata" else ""
+            if leave_out and kind.role == "begin repeat":
+                open_repeats.append(name)
+            elif leave_out and kind.role == "end repeat" and open_repeats:
+                open_repeats.pop()
+            elif open_repeats and text and kind.role not in ("begin group", "end group", "end repeat"):
+                reason = reason or f"it is repeated in {open_repeats[-1]!r}"
+            if reason:
+                found[row] = LeftOut(name, reason)
+        return found
+
+    def _read(self, row: int, kind: RowType) -> None:
         """Read a row: a question, the beginning or end of a group, or nothing that is answered."""
         text = self._text(row, "type")
         if not text:
             if self._text(row, "name") or self.book.labels(self.book.survey, row):
                 self._report(row, "type", "type must not be empty")
             return
-        kind = read_type(text)
+        if kind.role.startswith("begin"):
+            self._open.append((kind.role.removeprefix("begin "), row))
+        if kind.role.startswith("end"):
+            self._close(row, kind.role.removeprefix("end "))
+        if row in self.left_out:
+            return
         made = _MADE.get(kind.role)
-        if made is not None or kind.role == "begin group":
-            self._refuse_logic(row)
         if made is not None:
+            for what, opened in self._open:
+                if what == "group":  # whose questions are skipped together
+                    self._refuse_logic(opened)
+            self._refuse_logic(row)
             self._add(row, made(self, row, kind))
             return
         for name in OWN:
@@ -135,12 +180,9 @@ class Form:
                 self._report(
                     row, name, f"{name} must be empty in a row without a question", self._text(row, name)
                 )
-        if kind.role.startswith("begin"):
-            self._open.append((kind.role.removeprefix("begin "), row))
-        if kind.role.startswith("end"):
-            self._close(row, kind.role.removeprefix("end "))
-        if kind.reason:
-            self._report(row, "type", f"{text!r} cannot be protected: {kind.reason}")
+        if kind.advice:
+            self._can_leave_out = True
+            self._report(row, "type", f"{text!r} cannot be protected: {kind.reason}; {kind.advice}")
         if kind.role == "unknown":
             self._report(row, "type", f"type must be {_ANSWERED}, or one without an answer", repr(text))
 
@@ -152,24 +194,33 @@ class Form:
 
     def _refuse_logic(self, row: int) -> None:
         """Refuse what makes a question depend on the answer to another."""
-        relevant = self._text(row, "relevant")
-        if relevant not in ("", "true()"):
-            rule = (
-                "relevant must be empty, because a skipped question reveals the answer that it depends on; "
-                "ask everyone and add a choice such as 'does not apply'"
-            )
-            self._report(row, "relevant", rule)
         elsewhere = "the other question may be on another form"
-        if self._text(row, "choice_filter") not in ("", "true()"):
-            self._report(row, "choice_filter", f"choice_filter must be empty, because {elsewhere}")
+        skipped = (
+            "a skipped question reveals the answer that it depends on; ask everyone and add a choice such as "
+            "'does not apply'"
+        )
+        for column, reason in (("relevant", skipped), ("choice_filter", elsewhere)):
+            text = self._text(row, column)
+            if text not in ("", "true()"):
+                missing = self._left_out_in(text)
+                why = f"it refers to {missing}" if missing else reason
+                self._report(row, column, f"{column} must be empty, because {why}")
         if self._text(row, "calculation"):
             self._report(row, "calculation", "calculation must be empty in a row that is answered")
-        for column, texts in (
-            ("constraint", [self._text(row, "constraint")]),
-            ("label", list(self.book.labels(self.book.survey, row).values())),
+        for column, text in (
+            ("constraint", self._text(row, "constraint")),
+            ("label", " ".join(self.book.labels(self.book.survey, row).values())),
         ):
-            if any("${" in text for text in texts):
-                self._report(row, column, f"{column} must not refer to another question, because {elsewhere}")
+            if "${" in text:
+                other = self._left_out_in(text) or f"another question, because {elsewhere}"
+                self._report(row, column, f"{column} must not refer to {other}")
+
+    def _left_out_in(self, text: str) -> str:
+        """Name the first left-out row that a cell refers to, with its reason; empty if there is none."""
+        for name in _REFERENCE.findall(text):
+            if name in self._reasons:
+                return f"{name!r}, which is left out: {self._reasons[name]}"
+        return ""
 
     def _add(self, row: int, made: list[Fields]) -> None:
         """Keep the questions that a row makes, or what is wrong with them."""

@@ -16,6 +16,7 @@ Role = Literal[
     "range",
     "integer",
     "decimal",
+    "metadata",
     "nothing",
     "begin group",
     "end group",
@@ -25,37 +26,66 @@ Role = Literal[
     "unknown",
 ]
 
-_REASONS = {
-    "free text has no fixed set of answers; use select_one": ("text", "string"),
-    "dates and times have too many possible answers; ask for an age or a year as an integer with bounds": (
-        *("date", "time", "datetime", "date time"),
+_TEXT = "free text has no fixed set of answers"
+_LOCATION = "a location can identify the person"
+_MEDIA = "recordings, pictures and files cannot be randomised"
+_IDENTITY = "it identifies the person or the device"
+# why rows that people answer are refused, what to ask instead, and their types
+_REFUSED = (
+    (_TEXT, "use select_one", ("text", "string")),
+    (
+        "dates and times have too many possible answers",
+        "ask for an age or a year as an integer with bounds",
+        ("date", "time", "datetime", "date time"),
     ),
-    "a location can identify the person; ask for a region with select_one": (
-        *("geopoint", "geotrace", "geoshape", "location", "gps", "osm"),
-        *("start-geopoint", "background-geopoint"),
+    (
+        _LOCATION,
+        "ask for a region with select_one",
+        ("geopoint", "geotrace", "geoshape", "location", "gps", "osm"),
     ),
-    "recordings, pictures and files cannot be randomised; remove the row": (
-        *("image", "photo", "audio", "video", "file", "barcode", "background-audio"),
+    (_MEDIA, "remove the row", ("image", "photo", "audio", "video", "file", "barcode")),
+    (_IDENTITY, "remove the row", ("phone number",)),
+    (
+        "an order of preference is not a single answer",
+        "ask about each item with select_one",
+        ("rank",),
     ),
-    "the time of an answer can identify the person; remove the row": (
+    (
+        "it has only one possible answer",
+        "use note, or select_one with yes and no",
+        ("acknowledge", "trigger"),
+    ),
+    (
+        "its choices are not in this workbook",
+        "use select_one with a list from sheet 'choices'",
+        (
+            *("select_one_from_file", "select one from file", "select_one_external", "select one external"),
+            *("select_multiple_from_file", "select multiple from file"),
+        ),
+    ),
+)
+_INSTEAD = {name: (reason, advice) for reason, advice, names in _REFUSED for name in names}
+# what devices record by themselves, and why it is never kept
+_RECORDED = {
+    "the time of an answer can identify the person": (
         *("start", "end", "today", "start time", "end time", "audit"),
+        *("get start time", "get end time", "get today"),
     ),
-    "it identifies the person or the device; remove the row": (
-        *("deviceid", "device id", "imei", "username", "email", "phonenumber", "phone number"),
-        *("simserial", "sim id", "subscriberid", "subscriber id"),
+    _IDENTITY: (
+        *("deviceid", "device id", "imei", "username", "email", "phonenumber", "simserial", "sim id"),
+        *("subscriberid", "subscriber id", "get device id", "get phone number", "get sim id"),
+        "get subscriber id",
     ),
-    "an order of preference is not a single answer; ask about each item with select_one": ("rank",),
-    "it has only one possible answer; use note, or select_one with yes and no": ("acknowledge", "trigger"),
-    "its choices are not in this workbook; use select_one with a list from sheet 'choices'": (
-        *("select_one_from_file", "select one from file", "select_one_external", "select one external"),
-        *("select_multiple_from_file", "select multiple from file"),
-    ),
+    _LOCATION: ("start-geopoint", "background-geopoint"),
+    _MEDIA: ("background-audio",),
 }
-_REASON = {name: reason for reason, names in _REASONS.items() for name in names}
-REPEATED = "the number of repetitions would reveal an answer; ask a fixed number of questions"
-OTHER = "free text has no fixed set of answers; add 'other' to the choices"
+_METADATA = {name: reason for reason, names in _RECORDED.items() for name in names}
+_NOTHING = {
+    "note": "respondents are shown questions only",
+    "calculate": "it is calculated, not answered",
+    **dict.fromkeys(("hidden", "xml-external", "csv-external"), "nobody answers it"),
+}
 _NUMBERS: dict[str, Role] = {"integer": "integer", "int": "integer", "decimal": "decimal", "range": "range"}
-_NOTHING = ("note", "calculate", "hidden", "xml-external", "csv-external")
 _CONTROL = re.compile(r"(begin|end)[\s_](group|repeat|lgroup|looped group|loop)(?:\s.*)?", re.IGNORECASE)
 _ONE = ("select_one", "select one from", "select one", "select1", "add select one prompt using")
 _MULTIPLE = (
@@ -78,12 +108,15 @@ class RowType(NamedTuple):
     choices : str
         Name of its list of choices.
     reason : str
-        Why it is refused.
+        Why it becomes no question; empty where it becomes one, and for groups.
+    advice : str
+        What to do about a row that is refused.
     """
 
     role: Role
     choices: str = ""
     reason: str = ""
+    advice: str = ""
 
 
 def read_type(text: str) -> RowType:
@@ -92,7 +125,7 @@ def read_type(text: str) -> RowType:
     Examples
     --------
     >>> read_type("select_one yes_no")
-    RowType(role='select_one', choices='yes_no', reason='')
+    RowType(role='select_one', choices='yes_no', reason='', advice='')
     >>> read_type("Begin_Group").role, read_type("note").role, read_type("essay").role
     ('begin group', 'nothing', 'unknown')
     """
@@ -100,16 +133,18 @@ def read_type(text: str) -> RowType:
     plain = words.casefold().removeprefix("uri:")
     if match := _CONTROL.fullmatch(words):
         return _control(match[1].casefold(), match[2].casefold())
-    for name, reason in _REASON.items():
+    if plain in _METADATA:
+        return RowType("metadata", reason=_METADATA[plain])
+    for name, (reason, advice) in _INSTEAD.items():
         if plain == name or plain.startswith(f"{name} "):
-            return RowType("refused", reason=reason)
+            return RowType("refused", reason=reason, advice=advice)
     if plain in _NOTHING:
-        return RowType("nothing")
+        return RowType("nothing", reason=_NOTHING[plain])
     if plain in _NUMBERS:
         return RowType(_NUMBERS[plain])
     if match := _SELECT.fullmatch(words):
         if match[3]:
-            return RowType("refused", reason=OTHER)
+            return RowType("refused", reason=_TEXT, advice="add 'other' to the choices")
         return RowType("select_one" if match[1] else "select_multiple", match[2] or "")
     return RowType("unknown")
 
@@ -118,7 +153,10 @@ def _control(side: str, what: str) -> RowType:
     """Read where a group begins or ends; everything else that can be begun is repeated."""
     if what == "group":
         return RowType("begin group" if side == "begin" else "end group")
-    return RowType("begin repeat", reason=REPEATED) if side == "begin" else RowType("end repeat")
+    if side == "end":
+        return RowType("end repeat")
+    reason, advice = "the number of repetitions would reveal an answer", "ask a fixed number of questions"
+    return RowType("begin repeat", reason=reason, advice=advice)
 
 
 _NUMBER = r"([-+]?\s*(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)"
