@@ -100,7 +100,7 @@ def design_of(case: Case) -> Designed:
         for form in plan.forms
     )
     # that of several questions is in units of their ranges
-    alone = "questionnaire" in case.options and not plan.inputs.rows
+    alone = "questionnaire" in case.options and len(plan.inputs.questions) == 1
     unit = plan.inputs.space.range if alone else 1.0
     return Designed(
         sample_sizes=" ".join(map(str, plan.sample_sizes.tolist())),

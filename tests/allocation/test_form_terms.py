@@ -90,6 +90,8 @@ def inverses(people, rate, shares):
 def textbook(questionnaire, forms, strata, asked, factors=(1.0, 1.0, 1.0, 1.0)):
     """f of each stratum: the importance-weighted variance of all questions with shares of n people on each form."""
     total = sum(each.importance for each in questionnaire)
+    if len(questionnaire) == 1:  # in the units of its answers
+        total /= questionnaire[0].range ** 2
     sizes = [int(N) for N in strata.sizes]
     rates = np.ones(len(sizes)) if strata.response_rates is None else strata.response_rates
 

@@ -20,13 +20,17 @@ def run(*arguments, cwd=None, env=None):
 @pytest.mark.slow
 def test_the_noise_is_the_best_unless_it_is_named_and_one_line_says_so():
     for options, title, reason in (
-        ([], "Sine", "no other noise does better for these answers."),
+        ([], "Sine", "no other mechanism does better for these answers."),
         (
             ["--release", "sums", "--device-epsilon", 5],
             "Sine",
-            "no other noise does better for these answers (staircase gives a standard error of",
+            "no other mechanism does better for these answers (staircase gives a standard error of",
         ),
-        (["--questions", "yes_no"], "Randomized response", "no other noise does better for these answers."),
+        (
+            ["--questions", "yes_no"],
+            "Randomized response",
+            "no other mechanism does better for these answers.",
+        ),
         (["--delta", 1e-6], "Gaussian", "a promise of epsilon with delta requires it."),
     ):
         shown = " ".join(run("design", EXAMPLE, "--epsilon", 1, "--total", 200, *options).stdout.split())

@@ -202,3 +202,15 @@ def test_a_single_question_is_on_one_form(case):
     assert (asked.device > 0) == (
         plan.inputs.release == "microdata" or plan.inputs.device_epsilon is not None
     )
+
+
+def test_the_only_question_of_a_form_is_precise_in_the_units_of_its_answers():
+    strata = dps.Strata([700, 800, 900], names=["A", "B", "C"])
+    asked = {"questions": (0, 8000), "epsilon": 1, "release": "sums", "device_epsilon": 4, "forms": "one"}
+    plan = dps.design(strata, total=300, **asked)
+    (question,) = plan.questions
+    assert plan.standard_error == pytest.approx(question.standard_error, rel=1e-12)
+    assert plan.sds == pytest.approx(np.full(3, 4000), rel=1e-3)
+    assert dps.evaluate(strata, plan.sample_sizes, **asked).best.precision == pytest.approx(plan.precision)
+    again = dps.design(strata, target_se=plan.standard_error, **asked)
+    assert 0.95 * plan.standard_error < again.standard_error <= plan.standard_error  # it counts on no credit

@@ -119,3 +119,9 @@ def test_strata_are_not_gone_through_one_by_one(survey, monkeypatch):
     monkeypatch.setattr(dps.Strata, "names", property(lambda self: looked_at.append(1) or listed(self)))
     dps.estimate_means(plan, told, noised)
     assert len(looked_at) < 10
+
+
+def test_means_of_rows_are_not_taken_for_means_of_answers():
+    plan = dps.design(dps.Strata([500, 700]), epsilon=1, total=100, questions=(0, 8000), forms="one")
+    with pytest.raises(dps.InputError, match="kept or replaced is not that of the answers"):
+        dps.estimate_means(plan, ["1"] * 50 + ["2"] * 50, [0.0] * 100)

@@ -252,12 +252,15 @@ class FormsProblem:
         expm1(E), > 0.
     kept : tuple of tuples of int
         Ways to ask the items for everyone that some forms have, however good others are.
+    allows_spare : bool
+        Whether people may be left for a form with nothing but the items for everyone.
     """
 
     items: tuple[FormItem, ...]
     everyone: tuple[FormItem, ...]
     y: float
     kept: tuple[tuple[int, ...], ...] = ()
+    allows_spare: bool = True
     own: Options = field(init=False, repr=False)
     together: Together = field(init=False, repr=False)
 
@@ -299,14 +302,17 @@ class FormsProblem:
 
     def priced(self, costs: Costs, prices: FloatArray) -> FloatArray:
         """√(a(b + λ)): what forms cost at a price, up to a factor."""
-        return np.asarray(np.sqrt(costs.own * (costs.everyone.sum(axis=-1) + prices[0])))
+        # where nobody may be left for a form of their own, forms with less variance than the price are free
+        return np.asarray(np.sqrt(costs.own * np.maximum(costs.everyone.sum(axis=-1) + prices[0], 0.0)))
 
     def divided(self, costs: Costs) -> Division:
         """Find the best shares of people for forms with ``own`` (a) and ``everyone`` (b by items)."""
         a, b = costs.own, costs.everyone.sum(axis=-1)
         least = float(self.alone.sum(axis=-1).min())
         roots = float(np.sqrt(a).sum())
-        price = max(roots**2 - float(b.max(initial=0.0)), -least)
+        # with a form for those who are left no price is below its own; without, every form has people
+        lowest = -least if self.allows_spare else float((a - b).max(initial=-math.inf))
+        price = max(roots**2 - float(b.max(initial=0.0)), lowest)
         for _ in range(
             _STEPS if self.everyone else 0
         ):  # from below the root of a convex function: no step too far
@@ -317,7 +323,7 @@ class FormsProblem:
                 break
             price += 2.0 * excess / float((people / room).sum())
         people = np.sqrt(a / np.maximum(b + price, 1e-300))
-        spare = max(1.0 - float(people.sum()), 0.0) if self.everyone else 0.0
+        spare = max(1.0 - float(people.sum()), 0.0) if self.everyone and self.allows_spare else 0.0
         spare = spare if spare > _SMALL else 0.0
         people = people * ((1.0 - spare) / people.sum()) if len(a) else people
         each = np.divide(a, people, out=np.zeros(len(a)), where=people > 0)
@@ -463,7 +469,7 @@ class TargetsProblem(FormsProblem):
             return Division(fewest, people, 0.0, prices)
         # n² >= Σ a b + (n - Σ a) b_h for the form h that gets those who are added
         way = int(self.priced_alone(prices).argmin())
-        others = np.vstack([b, self.alone[way][None, :]])
+        others = np.vstack([b, self.alone[way][None, :]]) if self.allows_spare else b
         inside = others**2 + 4.0 * (sums - fewest * others)
         roots = np.where(inside > 0, 0.5 * (others + np.sqrt(np.maximum(inside, 0.0))), fewest)
         needed = np.maximum(roots, fewest)

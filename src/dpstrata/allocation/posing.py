@@ -7,6 +7,7 @@ as fits.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -20,10 +21,11 @@ from dpstrata.allocation.rows_on_forms import RowsOnForms, fewest_per_form
 from dpstrata.allocation.terms import Terms
 from dpstrata.errors import InfeasibleError, InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.survey.costs import fits_budget, total_cost
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import OPTIONS, Objective
 from dpstrata.survey.strata import Strata
-from dpstrata.words.numbers import counted
+from dpstrata.words.numbers import counted, money_above
 
 # No local budget that epsilon and sizes allow comes near this, so a larger cap changes nothing.
 _NO_CAP = 200.0
@@ -119,6 +121,8 @@ def pose(inputs: Inputs, strata: Strata, total: int | None = None, *, like: Prob
     forms = forms_in(inputs, strata) if like is None else like.forms
     terms = terms_of(inputs, strata, forms) if like is None else like.terms
     lower, upper = size_limits(inputs, strata)
+    if inputs.rows:
+        _require_forms_carried(inputs, strata, lower)
     if total is None:
         total = int(lower.sum()) if inputs.total is None else inputs.total
     if inputs.promise.least_rate > 0 and total < int(lower.sum()):
@@ -156,9 +160,25 @@ def figures_in(inputs: Inputs, strata: Strata, terms: Terms) -> tuple[Family, ..
 
 def size_limits(inputs: Inputs, strata: Strata) -> tuple[IntArray, IntArray]:
     """Fewest and most people to invite in each stratum, from all that binds them."""
-    sizes = strata.sizes
-    if strata.response_rates is not None:
-        sizes = _would_answer(strata, strata.response_rates)
+    lower, upper = _limits_of_strata(inputs, strata)
+    if inputs.rows:
+        lower = np.maximum(lower, _needed_by_forms(inputs, strata, upper))
+    if np.any(lower > upper):
+        wrong = np.flatnonzero(lower > upper)
+        i = int(wrong[0])
+        answering = _answering(strata)[i]
+        reason = ", the people who would answer," if answering < min(lower[i], strata.sizes[i]) else ""
+        raise InfeasibleError(
+            f"the minimum of a stratum must be at most its maximum, got minimum {lower[i]:,} and "
+            f"maximum {upper[i]:,}{reason} in stratum {strata.name(i)!r}"
+            + (f" (and in {wrong.size - 1:,} more)." if wrong.size > 1 else ".")
+        )
+    return read_only(with_default_minimums(inputs, strata, lower, upper)), read_only(upper)
+
+
+def _limits_of_strata(inputs: Inputs, strata: Strata) -> tuple[IntArray, IntArray]:
+    """Return the limits but for what forms need and what holds by default."""
+    sizes = _answering(strata)
     lower, upper = np.minimum(inputs.min_per_stratum or 1, sizes), sizes
     if inputs.min_fraction > 0:
         lower = np.maximum(lower, _fraction_of(strata.sizes, inputs.min_fraction, up=True))
@@ -173,18 +193,75 @@ def size_limits(inputs: Inputs, strata: Strata) -> tuple[IntArray, IntArray]:
         lower = np.maximum(lower, strata.mins)
     if strata.maxs is not None:
         upper = np.minimum(upper, strata.maxs)
-    if inputs.rows:
-        lower = np.maximum(lower, _needed_by_forms(inputs, strata, upper))
-    if np.any(lower > upper):
-        wrong = np.flatnonzero(lower > upper)
-        i = int(wrong[0])
-        reason = ", the people who would answer," if sizes[i] < min(lower[i], strata.sizes[i]) else ""
-        raise InfeasibleError(
-            f"the minimum of a stratum must be at most its maximum, got minimum {lower[i]:,} and "
-            f"maximum {upper[i]:,}{reason} in stratum {strata.name(i)!r}"
-            + (f" (and in {wrong.size - 1:,} more)." if wrong.size > 1 else ".")
-        )
-    return read_only(with_default_minimums(inputs, strata, lower, upper)), read_only(upper)
+    return lower, upper
+
+
+def most_forms(inputs: Inputs, strata: Strata, sizes: IntArray | None = None) -> int:
+    """Find how many forms a design may have: as many as every stratum and the number of people carry.
+
+    Parameters
+    ----------
+    inputs, strata : Inputs, Strata
+        What was asked for; the forms may be open.
+    sizes : array of int, optional
+        How many people of each stratum are asked, where that is known.
+
+    Returns
+    -------
+    int
+        0 where not even one is carried, which :func:`pose` then refuses.
+    """
+    lower, upper = _limits_of_strata(inputs, strata)
+    upper = upper if sizes is None else np.minimum(upper, sizes)
+
+    def too_many(forms: int) -> bool:
+        needed = fewest_per_form(strata, forms) * forms
+        if np.any(needed > upper):
+            return True
+        return _exceeded(inputs, strata, np.maximum(lower, needed)) is not None
+
+    return bisect_left(range(1, int(upper.min()) + 1), True, key=too_many)
+
+
+def _exceeded(inputs: Inputs, strata: Strata, sizes: IntArray) -> str | None:
+    """Name the total, the limit or the budget that sizes exceed."""
+    for name, limit in (("total", inputs.total), ("at_most", inputs.at_most)):
+        if limit is not None and limit < int(sizes.sum()):
+            return name
+    if inputs.budget is None or strata.costs is None or fits_budget(strata.costs, sizes, inputs.budget):
+        return None
+    return "budget"
+
+
+def _require_forms_carried(inputs: Inputs, strata: Strata, lower: IntArray) -> None:
+    """Refuse forms that need more people than are asked for, and say how many would fit."""
+    exceeded = _exceeded(inputs, strata, lower)
+    if exceeded is None:
+        return
+    forms, needed = len(inputs.chosen_forms), int(lower.sum())
+    each = fewest_per_form(strata, forms)
+    least: float = needed
+    if exceeded == "budget":
+        assert inputs.budget is not None
+        assert strata.costs is not None
+        least = total_cost(strata.costs, lower)
+        rule = f"must cover the minimums, which cost {money_above(least, inputs.budget)}"
+        got = option("budget", inputs.budget, ",.10g")
+    else:
+        rule = f"must be at least the sum of the minimums ({needed:,})"
+        if np.array_equal(lower, each * forms):
+            people = "two people" if np.all(each == 2) else "enough people for two answers"
+            on_forms = f" on each of {forms} forms" if forms > 1 else ""
+            rule = f"must be at least {needed:,}, {people}{on_forms} in every stratum"
+        got = option(exceeded, getattr(inputs, exceeded), ",")
+    most = most_forms(inputs, strata)
+    fewer = f" Raise it, or give at most {counted(most, 'form')} with {option('forms')}." if most else ""
+    raise InfeasibleError(
+        f"{option(exceeded)} {rule}, got {got}.{fewer}",
+        argument=exceeded,
+        value=getattr(inputs, exceeded),
+        nearest=least,
+    )
 
 
 def _needed_by_forms(inputs: Inputs, strata: Strata, most: IntArray) -> IntArray:
@@ -206,8 +283,11 @@ def _needed_by_forms(inputs: Inputs, strata: Strata, most: IntArray) -> IntArray
     return each * forms
 
 
-def _would_answer(strata: Strata, rates: FloatArray) -> IntArray:
+def _answering(strata: Strata) -> IntArray:
     """Return how many people of each stratum would answer, at least."""
+    rates = strata.response_rates
+    if rates is None:
+        return strata.sizes
     people = _fraction_of(strata.sizes, rates, up=False)
     if np.any(people < 1):
         i = int(np.argmin(people))

@@ -65,22 +65,11 @@ class Problem:
             )
         least, most = int(self.lower.sum()), int(self.upper.sum())
         if self.total < least:
-            raise self._infeasible(f"at least {self.least_in_words}", least)
+            raise self._infeasible(f"at least the sum of the minimums ({least:,})", least)
         if self.total > most:
             everyone = np.array_equal(self.upper, self.terms.sizes)
             limit = "the population" if everyone else "the sum of the maximums"
             raise self._infeasible(f"at most {limit} ({most:,})", most)
-
-    @property
-    def least_in_words(self) -> str:
-        """Name the least total: the sum of the minimums, or what forms need where they decide on it."""
-        least = int(self.lower.sum())
-        if not np.array_equal(self.lower, self.forms.fewest * len(self.forms.shares)):
-            return f"the sum of the minimums ({least:,})"
-        each = "two people" if np.all(self.forms.fewest == 2) else "enough people for two answers"
-        forms = len(self.forms.shares)
-        on_forms = f" on each of {forms} forms" if forms > 1 else ""
-        return f"{least:,}, {each}{on_forms} in every stratum"
 
     @property
     def planned(self) -> bool:

@@ -437,7 +437,12 @@ def deal(sizes: IntArray, shares: FloatArray, variances: FormVariances, least: I
 
 
 def importances(questionnaire: Questionnaire) -> FloatArray:
-    """W of every question; they add up to 1."""
+    """W of every question; they add up to 1, so that variances are in units of the questions' ranges.
+
+    That of an only question is its squared range: its variance is in the units of its answers.
+    """
+    if len(questionnaire) == 1:
+        return np.array([questionnaire[0].range ** 2])
     given = np.array([question.importance for question in questionnaire])
     return np.asarray(given / given.sum())
 

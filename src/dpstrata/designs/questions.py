@@ -259,8 +259,7 @@ def _implied_shares(plan: Design) -> FloatArray | None:
     sources = [strata.sd_sources] if isinstance(strata.sd_sources, str) else strata.sd_sources
     if "bound" in sources:
         return None
-    sds = plan.sds * plan.problem.forms.ranges[0]
-    shares = question.of_kind.proportions_of(question, sds, strata.sizes)
+    shares = question.of_kind.proportions_of(question, plan.sds, strata.sizes)
     return None if shares is None or np.ptp(shares) > _ALIKE else shares
 
 

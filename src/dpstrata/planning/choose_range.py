@@ -331,8 +331,7 @@ def _planned(
     if others or not first.space.numbers or plan.standard_error is None:
         raise InputError(f"{option('plan')} must estimate the population mean of one number.")
     answers = plan.total if plan.expected_answers is None else max(round(plan.expected_answers), 1)
-    unit = float(plan.problem.forms.ranges[0])  # of its variances
-    noise = answers * plan.variance_parts.privacy * (unit / first.range) ** 2
+    noise = answers * plan.variance_parts.privacy / first.range**2
     return answers, plan.mechanism.name, noise
 
 

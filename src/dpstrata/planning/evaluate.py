@@ -222,7 +222,7 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
             argument="questions",
         )
     strata, inputs = read_survey(strata, {**options, "total": int(sizes.sum())})
-    inputs = with_chosen_forms(strata, inputs)
+    inputs = with_chosen_forms(strata, inputs, sizes)
     if budget is not None:
         require_costs(strata)
         budget = replace(inputs, total=None, budget=budget).budget

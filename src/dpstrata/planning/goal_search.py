@@ -32,7 +32,7 @@ from dpstrata.survey.goals import TARGETS, AtMost, Budget, Outcome, Precision, Q
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.strata import Strata
 from dpstrata.survey.targets import CV
-from dpstrata.words.numbers import counted, figure, money, three_digits_up, told_apart
+from dpstrata.words.numbers import counted, figure, money, money_above, three_digits_up, told_apart
 
 _NEWTON_STEPS = 3
 
@@ -120,16 +120,11 @@ def _check_budget(strata: Strata, budget: float, sizes: IntArray, proof: Bound |
     found = "" if least == cost else f" (the cheapest design found costs {money(cost)})"
     at_least = "at least " if found else ""
     raise InfeasibleError(
-        f"the precision asked for costs {at_least}{_beyond(least, budget)}{found}, more than "
+        f"the precision asked for costs {at_least}{money_above(least, budget)}{found}, more than "
         f"{option('budget', budget, ',.10g')}. "
         "Ask for less precision, or give the budget alone to see what it buys.",
         misses=(False, least / budget),
     )
-
-
-def _beyond(cost: float, budget: float) -> str:
-    """Write a cost above a budget: to the cent, unless that hides the difference."""
-    return money(cost) if money(cost) != money(budget) else f"{cost:,.10g}"
 
 
 class _Totals:
@@ -216,7 +211,7 @@ class _Totals:
         least = int(self._problem.lower.sum())
         if limit < least:
             raise InfeasibleError(
-                f"{option('at_most')} must be at least {self._problem.least_in_words}, got "
+                f"{option('at_most')} must be at least the sum of the minimums ({least:,}), got "
                 f"{option('at_most', limit, ',')}.",
                 nearest=least,
             )
@@ -232,7 +227,7 @@ class _Totals:
         least = total_cost(costs, self._problem.lower)
         if not fits_budget(costs, self._problem.lower, budget):
             raise InfeasibleError(
-                f"{option('budget')} must cover the minimums, which cost {_beyond(least, budget)}, got "
+                f"{option('budget')} must cover the minimums, which cost {money_above(least, budget)}, got "
                 f"{option('budget', budget, ',.10g')}.",
                 nearest=least,
             )

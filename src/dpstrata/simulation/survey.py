@@ -303,8 +303,8 @@ class _Summary:
         plan, questions = self.plan, self.plan.inputs.questions
         errors = {each.name: self._errors(each) for each in questions}
         squares = {each.name: self._squares(each, errors[each.name]) for each in questions}
-        unit = 1.0 if plan.inputs.rows else plan.inputs.space.range
-        weights = list(zip(importances(questions), questions, strict=True))
+        unit = questions[0].range if len(questions) == 1 else 1.0
+        weights = list(zip(importances(questions) / unit**2, questions, strict=True))
         biases = np.sum([w * _worst(errors[q.name]) for w, q in weights], axis=0)
         values = np.sum([w * squares[q.name] for w, q in weights], axis=0)
         covered = self._covered(questions[0], errors[questions[0].name]) if len(questions) == 1 else None

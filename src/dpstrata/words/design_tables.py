@@ -146,13 +146,13 @@ def strata_table(plan: Design, *, shown: int = SHOWN_STRATA) -> TextTable:
     told question by question.
     """
     few = range(min(len(plan.strata), shown))
-    one, unit, inputs = len(plan.questions) == 1, precision_of(plan).unit, plan.inputs
+    one, inputs = len(plan.questions) == 1, plan.inputs
     columns = {
         "stratum": [*(plan.strata.name(i) for i in few), "all"],
         "size": [*(f"{plan.strata.sizes[i]:,}" for i in few), f"{plan.strata.population:,}"],
     }
     if one:
-        columns["sd"] = [*(figure(unit * plan.sds[i]) for i in few), ""]
+        columns["sd"] = [*(figure(plan.sds[i]) for i in few), ""]
     columns["sample size"] = [*(f"{plan.sample_sizes[i]:,}" for i in few), f"{plan.total:,}"]
     columns["rate"] = [*(f"{plan.sample_sizes[i] / plan.strata.sizes[i]:.3%}" for i in few), ""]
     columns |= _people_on_forms(plan, few)
@@ -164,7 +164,7 @@ def strata_table(plan: Design, *, shown: int = SHOWN_STRATA) -> TextTable:
     if one:
         # where only the published figures have noise, that there is one number
         figures_alone = plan.figures and inputs.device_epsilon is None
-        sds = ["one number" if figures_alone else figure(unit * float(plan.noise_sds[i])) for i in few]
+        sds = ["one number" if figures_alone else figure(float(plan.noise_sds[i])) for i in few]
         columns["noise sd"] = [*sds, ""]
     if inputs.local_epsilon_cap is not None:
         columns["capped"] = [*("yes" if plan.capped[i] else "no" for i in few), ""]
@@ -234,7 +234,7 @@ def domain_table(plan: Design) -> TextTable:
         ],
         "size": [f"{each.population:,}" for each in shown],
         "sample size": [f"{each.sample_size:,}" for each in shown],
-        "standard error": [figure(precision_of(plan).unit * each.standard_error) for each in shown],
+        "standard error": [figure(each.standard_error) for each in shown],
     }
     if any((each.asked or "").endswith("cv") for each in plan.domains):
         columns["cv"] = ["" if each.cv is None else figure(each.cv, 3) for each in shown]
@@ -263,9 +263,9 @@ def comparison_table(plan: Design) -> TextTable:
         precision.name: [row.variance for row in compared],
         "without privacy": [row.variance_without_privacy for row in compared],
     }.items():
-        columns[name] = [figure(precision.unit * precision.value(variance)) for variance in variances]
+        columns[name] = [figure(precision.value(variance)) for variance in variances]
     columns["planned variance" if planned else "variance"] = [
-        figure(precision.unit**2 * row.planned_variance) for row in compared
+        figure(row.planned_variance) for row in compared
     ]
     columns["variance ratio"] = [
         "1" if row.design == "this_design" else f"{row.ratio:.3f} times" for row in compared

@@ -280,7 +280,7 @@ def _reason(plan: Design, considered: tuple[Choice, ...]) -> str:
         if row.mechanism != plan.inputs.mechanism
     ]
     listed = f" ({', '.join(others)})" if others else ""
-    return f"no other noise does better for these answers{listed}"
+    return f"no other mechanism does better for these answers{listed}"
 
 
 def _figures(plan: Design, row: Choice) -> str:

@@ -119,6 +119,11 @@ def money(value: float) -> str:
     return figure(value) if abs(value) < 1 or abs(value) >= 1e15 else f"{value:,.2f}".removesuffix(".00")
 
 
+def money_above(cost: float, limit: float) -> str:
+    """Write a cost above a limit: to the cent, unless that hides the difference."""
+    return money(cost) if money(cost) != money(limit) else f"{cost:,.10g}"
+
+
 def at_error(values: Sequence[float], error: float, *, whole: bool = False) -> list[str]:
     """Write numbers rounded to where two digits of their standard error end, or at least to whole numbers.
 

@@ -32,8 +32,6 @@ class Precision(ABC):
     ----------
     inputs : Inputs
         What the design was asked for.
-    unit : float
-        What the values of the design are counted in, in units of the only question: its range, or 1.
     """
 
     name: ClassVar[str]
@@ -41,14 +39,8 @@ class Precision(ABC):
     whole: ClassVar[str] = "the variance"
     """What privacy has a share of."""
 
-    def __init__(self, inputs: Inputs, unit: float = 1.0) -> None:
+    def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
-        self.unit = unit
-
-    @property
-    def explained(self) -> str:
-        """What must be said beside a curve of the design's own values; nothing of plain ones."""
-        return "" if self.unit == 1.0 else "Standard errors are shares of the range of the answers."
 
     @property
     @abstractmethod
@@ -66,7 +58,7 @@ class Precision(ABC):
 
     def written(self, value: float, *, short: bool = False) -> str:
         """Write a value, with three digits in short."""
-        return three_digits(self.unit * value) if short else figure(self.unit * value)
+        return three_digits(value) if short else figure(value)
 
     def with_unit(self, value: float) -> str:
         """Write a value with what it is counted in, where that is not plain."""
@@ -94,17 +86,16 @@ class _OneQuestion(Precision):
 
     name = "standard error"
 
-    def __init__(self, inputs: Inputs, unit: float = 1.0) -> None:
-        super().__init__(inputs, unit)
+    def __init__(self, inputs: Inputs) -> None:
+        super().__init__(inputs)
         self._question = inputs.questions[0]
         self._numbers = self._question.space.numbers
 
     @property
     def axis(self) -> str:
-        error = (
-            "standard error of the estimated mean" if self._numbers else "largest standard error of a share"
-        )
-        return error if self.unit == 1.0 else f"{error}, as a share of the range"
+        if self._numbers:
+            return "standard error of the estimated mean"
+        return "largest standard error of a share"
 
     @property
     def minimised(self) -> str:
@@ -119,7 +110,7 @@ class _OneQuestion(Precision):
         return f"a standard error of {'' if self._numbers else 'at most '}{written}"
 
     def stated(self, value: float) -> str:
-        margin = figure(self._inputs.z * self.unit * value)
+        margin = figure(self._inputs.z * value)
         what = (
             f"the population {self._inputs.mean_in_words}"
             if self._numbers
@@ -193,16 +184,16 @@ class _OtherObjective(Precision):
         return f"an objective ({self._inputs.objective}) of {written}"
 
 
-def precision_asked_for(inputs: Inputs, unit: float = 1.0) -> Precision:
+def precision_asked_for(inputs: Inputs) -> Precision:
     """Return the words for what is asked to be precise."""
     if inputs.objective != "mean":
         return _OtherObjective(inputs)
-    return _OneQuestion(inputs, unit) if len(inputs.questions) == 1 else _SeveralQuestions(inputs)
+    return _OneQuestion(inputs) if len(inputs.questions) == 1 else _SeveralQuestions(inputs)
 
 
 def precision_of(plan: Design) -> Precision:
     """Return the words for the precision of a design."""
-    return precision_asked_for(plan.inputs, float(plan.problem.forms.ranges[0]))
+    return precision_asked_for(plan.inputs)
 
 
 def as_percent(share: float) -> str:

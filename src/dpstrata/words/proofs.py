@@ -79,10 +79,10 @@ def forms_bound_in_words(plan: Design) -> str | None:
     where = "before the office's noise" if people else "at these sample sizes"
     if gap > 1.0:
         return (
-            f"A lower bound leaves room for better forms: with others {what} may be "
+            f"A lower bound leaves room for better forms: with others, however many, {what} may be "
             f"{figure(1.0 + gap, 2)} times smaller {where}."
         )
     return (
-        f"A lower bound proves that no other forms, overlapping ones included, lower {what} by more than "
-        f"{math.ceil(1000.0 * gap) / 10.0:.1f}% {where}."
+        f"A lower bound proves that no other forms, however many, overlapping ones included, lower "
+        f"{what} by more than {math.ceil(1000.0 * gap) / 10.0:.1f}% {where}."
     )

@@ -66,7 +66,7 @@ def _allocations(scored: Evaluation) -> TextTable:
     left, people = len(rows) - SHOWN_STRATA, scored.best.strata.counted(scored.total)
     return TextTable(
         f"{people} as given, beside the best allocation {_as_large(scored)}",
-        ("stratum", "size", "given", "best", "local epsilon", "noise sd"),
+        ("stratum", "size", "given", "best", scored.best.inputs.release_form.budget_of, "noise sd"),
         rows[:SHOWN_STRATA],
         not_shown(left, "strata"),
     )
@@ -221,7 +221,7 @@ def _release_row(each: ReleaseOption) -> tuple[str, ...]:
     return (
         published,
         f"{plan.total:,}",
-        figure(precision_of(plan).unit * plan.precision),
+        figure(plan.precision),
         plan.mechanism.title,
         plain_number(central) if central == central else plan.inputs.promise.in_words,
         _against_the_office(each),

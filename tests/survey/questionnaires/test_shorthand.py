@@ -65,6 +65,8 @@ def test_what_says_more_has_no_shorthand():
         (None, "must be 'yes_no', a range"),
         ("3:1", "lower must be below upper"),
         (["one"], "from 2 to 1,000 categories"),
+        (["yes_no", "0:8000"], "give several questions as Question objects, or a file"),
+        (["rent", "1:5:1"], "got '1:5:1'; give several questions"),
         ((1, 5, 3), "whole number of steps"),
         ("nowhere.csv", "does not exist"),
     ],

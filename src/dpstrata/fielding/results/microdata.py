@@ -147,6 +147,11 @@ def estimate_from_moments(plan: Design, moments: Moments) -> Results:
             f"estimates from single answers need {option(OPTION, Microdata.name)}, got "
             f"{option(OPTION, plan.inputs.release_form.name)}."
         )
+    if plan.inputs.rows:
+        raise InputError(
+            "the mean of reports that are kept or replaced is not that of the answers. Use estimate, which "
+            "reads the reports themselves."
+        )
     if not plan.inputs.space.numbers:
         raise InputError(
             f"means are estimated from numbers, got {plan.inputs.space.described}. Use estimate."

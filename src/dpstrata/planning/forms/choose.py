@@ -21,7 +21,7 @@ from dpstrata.allocation.forms import Costs, Division, Forms, FormsProblem, Targ
 from dpstrata.allocation.proof.forms import FormsBound, certify_forms
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.planning.forms.prices import best_bound
-from dpstrata.planning.forms.search import best_partition
+from dpstrata.planning.forms.search import Limits, best_partition
 
 _FAR = 0.10  # from the bound: questions may be on several forms
 _QUICK, _STEPS = 30, 5000  # steps to compare forms, and to settle them
@@ -30,8 +30,8 @@ _HELPS = 0.005  # relative: what one more form must gain
 _NOBODY = 1e-6  # a share of people so small that the form is dropped
 
 
-def choose_forms(problem: FormsProblem) -> tuple[Forms, FormsBound]:
-    """Search forms, and the prices that bound all others.
+def choose_forms(problem: FormsProblem, *, most: int | None = None) -> tuple[Forms, FormsBound]:
+    """Search forms, and the prices that bound all others, also those that are too many.
 
     Questions are on several forms where the best partition found is over 10% above the bound.
 
@@ -39,6 +39,8 @@ def choose_forms(problem: FormsProblem) -> tuple[Forms, FormsBound]:
     ----------
     problem : FormsProblem or TargetsProblem
         The items. With targets the fewest people are searched.
+    most : int, optional
+        How many forms there may be, >= 1.
 
     Examples
     --------
@@ -52,18 +54,23 @@ def choose_forms(problem: FormsProblem) -> tuple[Forms, FormsBound]:
     >>> round(bound.relative_gap, 2)
     0.09
     """
-    forms = best_partition(problem)
+    forms = best_partition(problem, most=most)
     if not problem.items:
         return forms, certify_forms(problem, forms, ())
     bound, others = best_bound(problem, forms)
     if bound.relative_gap > _FAR:
-        forms = with_more_forms(problem, forms, others, bound.lower_bound * (1.0 + _FAR))
+        forms = with_more_forms(problem, forms, others, bound.lower_bound * (1.0 + _FAR), most=most)
         bound = FormsBound(forms.value, bound.lower_bound, bound.prices)
     return forms, bound
 
 
 def with_more_forms(
-    problem: FormsProblem, forms: Forms, candidates: list[tuple[IntArray, int]], enough: float
+    problem: FormsProblem,
+    forms: Forms,
+    candidates: list[tuple[IntArray, int]],
+    enough: float,
+    *,
+    most: int | None = None,
 ) -> Forms:
     """Add forms, the one that helps most first, until the value is enough or none helps.
 
@@ -78,11 +85,18 @@ def with_more_forms(
         :func:`~dpstrata.planning.forms.prices.best_bound`).
     enough : float
         The value at which to stop.
+    most : int, optional
+        How many forms there may be: the last ones that are no more are taken.
     """
-    overlap = _Overlap(problem, forms)
-    while overlap.value > enough and overlap.step(candidates):
-        pass
-    return overlap.forms() if overlap.value < forms.value else forms
+    limits = Limits.of(problem, most)
+    candidates = [(row, way) for row, way in candidates if limits.fit([problem.own.item[row].tolist()])]
+    overlap, best = _Overlap(problem, forms), forms
+    while True:
+        if overlap.value < best.value:
+            found = overlap.forms()
+            best = found if most is None or len(found.forms) <= most else best
+        if not (overlap.value > enough and overlap.step(candidates)):
+            return best
 
 
 class _Overlap:

@@ -10,11 +10,12 @@ import numpy as np
 
 from dpstrata.allocation.form_items import forms_problem
 from dpstrata.allocation.forms import Form, Forms, FormsProblem
+from dpstrata.allocation.posing import most_forms
 from dpstrata.allocation.proof.forms import certify_forms
 from dpstrata.allocation.rows_on_forms import importances, noise_in_table
 from dpstrata.designs.questions import forms_to_prove, variance_targets
 from dpstrata.designs.record import Design
-from dpstrata.numerics.arrays import FloatArray
+from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.planning.forms.choose import choose_forms
 from dpstrata.planning.forms.prices import bound_forms
 from dpstrata.planning.forms.search import best_levels, best_partition
@@ -27,8 +28,11 @@ from dpstrata.survey.strata import Strata
 _ROUNDS = 40  # of the search for the shares of a budget
 
 
-def with_chosen_forms(strata: Strata, inputs: Inputs) -> Inputs:
-    """Choose what rows leave open: the forms, the levels of numbers, shares of people, and tables."""
+def with_chosen_forms(strata: Strata, inputs: Inputs, sizes: IntArray | None = None) -> Inputs:
+    """Choose what rows leave open: the forms, the levels of numbers, shares of people, and tables.
+
+    There are no more forms than the strata and the number of people carry, or the ``sizes`` that are given.
+    """
     if not inputs.rows or are_chosen(inputs.forms):
         return inputs
     _require_few_rows(inputs)
@@ -36,7 +40,7 @@ def with_chosen_forms(strata: Strata, inputs: Inputs) -> Inputs:
     odds = np.full(len(strata), typical.odds)
     targets = variance_targets(inputs) if inputs.asks_by_question else None
     problem = forms_problem(inputs.spreads_in(strata), typical.weights, odds, targets)
-    found = _search(problem, inputs)
+    found = _search(problem, inputs, max(most_forms(inputs, strata, sizes), 1))
     plans = [_form_plan(problem, form, inputs, typical) for form in found.forms]
     return replace(inputs, forms=tuple(plans))
 
@@ -93,12 +97,14 @@ def with_proven_forms(plan: Design) -> Design:
     return replace(plan, forms_bound=certify_forms(problem, forms, prices))
 
 
-def _search(problem: FormsProblem, inputs: Inputs) -> Forms:
-    """Search the forms, or the levels of those that were given."""
+def _search(problem: FormsProblem, inputs: Inputs, most: int) -> Forms:
+    """Search at most so many forms, or the levels of those that were given."""
     if inputs.forms == ONE:
         return best_levels(problem, [range(len(problem.items))])
     if inputs.forms == AUTO:
-        return best_partition(problem) if inputs.asks_by_question else choose_forms(problem)[0]
+        if inputs.asks_by_question:
+            return best_partition(problem, most=most)
+        return choose_forms(problem, most=most)[0]
     item_of = {
         inputs.questions[place].name: i for i, item in enumerate(problem.items) for place in item.questions
     }

@@ -10,42 +10,178 @@ question a form, the best of all changes is made until none helps:
 Then a few questions are put on other forms at random, and the search goes on from there, again and again; the
 best partition counts.
 The random numbers are seeded: the same questionnaire always has the same forms.
+
+If the best partition has more forms than the strata and the number of people carry, or more rows of answers
+on a form than are of use, its smallest forms are joined until their number fits, and the same search goes on
+from there among the partitions that fit. Whether any does is a question of packing, which is tried out.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpstrata.allocation.forms import Forms, FormsProblem
-from dpstrata.errors import InputError
+from dpstrata.errors import InfeasibleError, InputError
 from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.survey.forms import MOST_ROWS
+from dpstrata.words.numbers import counted
 
 _KICKS = 30
 _SCATTERED = (3, 9)  # from 3 to 8 items at a time
 _SEED = 17
 _GAIN = 1e-10  # relative: less is rounding
+_PACKINGS = 200_000  # partial ones that are tried before items count as too many for their forms
 _TRIES = 8  # changes tried in a row where prices change with the forms
 
 
-def best_partition(problem: FormsProblem, *, kicks: int = _KICKS) -> Forms:
+def best_partition(problem: FormsProblem, *, most: int | None = None, kicks: int = _KICKS) -> Forms:
     """Search the partition of the items, with their levels, that costs least.
 
     Parameters
     ----------
     problem : FormsProblem
         The items. With a :class:`~dpstrata.allocation.forms.TargetsProblem` the cost is the people needed.
+    most : int, optional
+        How many forms there may be, >= 1.
     kicks : int
         How often items are scattered at random, >= 0.
+
+    Raises
+    ------
+    InfeasibleError
+        If so few forms would have more rows of answers than are of use.
     """
     if not problem.items:
         return problem.forms(np.empty((0, 1), dtype=np.int64))
     search = _Search(problem, [[i] for i in range(len(problem.items))])
     search.descend()
     search.kick(kicks)
-    return problem.forms(search.rows())
+    forms = problem.forms(search.rows())
+    limits = Limits.of(problem, most)
+    return forms if limits.allow(forms) else _best_within(limits, search.saved(), kicks)
+
+
+def _best_within(limits: Limits, start: _Saved, kicks: int) -> Forms:
+    """Search the best partition within limits, from one outside them."""
+    problem, most = limits.problem, limits.most
+    ways = [limits]
+    if (
+        problem.everyone
+    ):  # people without a form of their own get one more: either there is none, or it counts
+        ways = [replace(limits, problem=replace(problem, allows_spare=False))]
+        ways += [replace(limits, most=most - 1)] if most > 1 else []
+    found = []
+    for each in ways:
+        groups = each.packed()
+        if groups is None:
+            continue
+        for begin in (each.joined(start), groups):
+            if begin is None:
+                continue
+            search = _Search(each.problem, begin, each)
+            search.descend()
+            search.kick(kicks)
+            found.append(each.problem.forms(search.rows()))
+    if not found:
+        raise InfeasibleError(
+            f"the questions do not fit on {counted(most, 'form')}, which is all that the strata and the "
+            f"number of people carry, because a form has at most {MOST_ROWS:,} different rows of answers. "
+            "Merge small strata, invite more people, or ask fewer questions."
+        )
+    return min(found, key=lambda forms: forms.value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Limits:
+    """How many forms there may be, each with how many rows of answers in the fewest levels.
+
+    Attributes
+    ----------
+    problem : FormsProblem
+        The items.
+    most : int
+        How many forms.
+    least : array of int
+        Fewest cells of each item.
+    room : int
+        What the product of those on one form may be.
+    """
+
+    problem: FormsProblem
+    most: int
+    least: IntArray
+    room: int
+
+    @classmethod
+    def of(cls, problem: FormsProblem, most: int | None) -> Limits:
+        """State the limits of a problem; without ``most`` there may be a form for each item, and one more."""
+        own, everyone = (
+            [min(choice.cells for choice in item.choices) for item in items]
+            for items in (problem.items, problem.everyone)
+        )
+        room = MOST_ROWS // math.prod(everyone)
+        return cls(problem, len(own) + 1 if most is None else most, np.array(own, dtype=np.int64), room)
+
+    def product(self, items: Sequence[int]) -> int:
+        """Return the fewest cells of items on one form."""
+        return math.prod(int(self.least[item]) for item in items)
+
+    def fit(self, groups: Sequence[Sequence[int]]) -> bool:
+        """Whether no form has too many rows."""
+        return all(self.product(group) <= self.room for group in groups)
+
+    def allow(self, forms: Forms) -> bool:
+        """Whether there are few enough forms, each with few enough rows."""
+        return len(forms.forms) <= self.most and self.fit([form.items for form in forms.forms])
+
+    def joined(self, saved: _Saved) -> list[list[int]] | None:
+        """Join the smallest forms of a partition until the number fits; ``None`` if that ends before."""
+        groups = sorted((list(group) for group in saved.groups if group), key=self.product)
+        while len(groups) > self.most:
+            groups = [groups[0] + groups[1], *groups[2:]]
+            groups.sort(key=self.product)
+        return groups if self.fit(groups) else None
+
+    def packed(self) -> list[list[int]] | None:
+        """Put the items on so few forms by trying, largest first; ``None`` if there is no way."""
+        order = np.argsort(-self.least, kind="stable").tolist()
+        groups: list[list[int]] = []
+        rooms: list[int] = []
+        left = _PACKINGS
+
+        def placed(at: int) -> bool:
+            nonlocal left
+            left -= 1
+            if at == len(order) or left < 0:
+                return at == len(order)
+            cells = int(self.least[order[at]])
+            tried = set()
+            for g in range(len(groups)):
+                if rooms[g] < cells or rooms[g] in tried:
+                    continue  # a form with as much room was no help
+                tried.add(rooms[g])
+                before = rooms[g]
+                groups[g].append(order[at])
+                rooms[g] //= cells
+                if placed(at + 1):
+                    return True
+                groups[g].pop()
+                rooms[g] = before
+            if len(groups) == self.most or self.room < cells:
+                return False
+            groups.append([order[at]])
+            rooms.append(self.room // cells)
+            if placed(at + 1):
+                return True
+            groups.pop()
+            rooms.pop()
+            return False
+
+        return groups if placed(0) else None
 
 
 def best_levels(problem: FormsProblem, groups: Sequence[Sequence[int]]) -> Forms:
@@ -92,11 +228,13 @@ class _Search:
     ``cost`` has what each form costs, ``swapped`` what the form of an item costs with any option in the
     item's place (the last one is none), ``added`` what each form costs with any option besides, ``merged``
     what two forms cost as one. They change only where forms change, or the prices. There is one form more
-    than items, so that some are always empty.
+    than items, so that some are always empty. With limits no change leaves them.
     """
 
-    def __init__(self, problem: FormsProblem, groups: list[list[int]]) -> None:
-        self.problem, self.own = problem, problem.own
+    def __init__(
+        self, problem: FormsProblem, groups: Sequence[Sequence[int]], limits: Limits | None = None
+    ) -> None:
+        self.problem, self.own, self.limits = problem, problem.own, limits
         self.count, self.none = len(problem.items), len(problem.own.item)
         self.every = np.arange(self.none)
         self.options = self.own.starts.copy()
@@ -189,6 +327,8 @@ class _Search:
             [self._stays()] if levels_only else [self._stays(), self._moves(), self._swaps(), self._merges()]
         )
         changes = (self._to_level, self._to_form, self._exchange, self._join)
+        if self.limits is not None and not levels_only:
+            self._keep_within(self.limits, *tables[1:])
         flat = np.concatenate([table.ravel() for table in tables])
         ends = np.cumsum([table.size for table in tables])
         before, value, place = self.saved(), self.value, self.place.copy()
@@ -207,6 +347,18 @@ class _Search:
             self.groups, self.options = [list(group) for group in before.groups], before.options.copy()
             self.place = place.copy()
         return False
+
+    def _keep_within(self, limits: Limits, moves: FloatArray, swaps: FloatArray, merges: FloatArray) -> None:
+        """Rule out the changes after which there would be too many forms, or too many rows on one."""
+        cells = limits.least.astype(float)
+        rows = np.array([limits.product(group) for group in self.groups], dtype=float)
+        used = np.array([bool(group) for group in self.groups])
+        moves[rows[None, :] * cells[self.own.item][:, None] > limits.room] = np.inf
+        if used.sum() >= limits.most:
+            moves[:, ~used] = np.inf
+        instead = rows[self.place][:, None] / cells[:, None] * cells[None, :] > limits.room
+        swaps[instead | instead.T] = np.inf
+        merges[np.multiply.outer(rows, rows) > limits.room] = np.inf
 
     def _promising(self, flat: FloatArray) -> list[int]:
         if not self.problem.everyone:  # what forms cost by themselves is what they cost
@@ -288,6 +440,9 @@ class _Search:
         best, value = self.saved(), self.value
         for _ in range(kicks if self.count > 2 else 0):
             self._scatter(random)
+            if self.limits is not None and not self.limits.fit(self.groups):
+                self.restore(best)
+                continue
             self.descend()
             if self.value < value * (1.0 - _GAIN):
                 best, value = self.saved(), self.value

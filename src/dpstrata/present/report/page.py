@@ -56,7 +56,6 @@ from dpstrata.words.design_tables import (
 )
 from dpstrata.words.designs import NO_OTHERS, outcome_sentences
 from dpstrata.words.numbers import counted
-from dpstrata.words.precision import precision_of
 from dpstrata.words.proofs import forms_bound_in_words, proof_in_words
 
 TITLE = "Survey design under differential privacy"
@@ -260,7 +259,6 @@ def _curves(plan: Design) -> str:
         )
     said = [
         f"Precision by the number of {unit}s, each optimally allocated under the same privacy{same_forms}.",
-        precision_of(plan).explained,
         course,
     ]
     chart = precision_chart(rows, best=best, total=plan.total, value=plan.precision, unit=unit)

@@ -102,14 +102,14 @@ def allocation_table(plan: Design) -> TextTable:
     """Show the strata and how many people are invited in each, beside Neyman's allocation."""
     known, few = plan.columns(), range(min(len(plan.strata), SHOWN))
     neyman = next(row.sample_sizes for row in plan.compare() if row.design == "neyman")
-    rates, strata, unit = plan.strata.response_rates, plan.strata, precision_of(plan).unit
+    rates, strata = plan.strata.response_rates, plan.strata
     of_strata = spread_of_strata(plan)
     columns = {"stratum": [*(strata.name(i) for i in few), "all"]}
     if of_strata:
         columns["sd from"] = [*(strata.sd_source(i).replace("_", " ") for i in few), ""]
     columns["people"] = [*(f"{strata.sizes[i]:,}" for i in few), f"{strata.population:,}"]
     if of_strata:
-        columns["sd"] = [*(figure(unit * plan.sds[i]) for i in few), ""]
+        columns["sd"] = [*(figure(plan.sds[i]) for i in few), ""]
     for name in ("coefficient", "cost", "min", "max"):
         if name in known:
             columns[name] = [*(f"{known[name][i]:,.10g}" for i in few), ""]

@@ -484,6 +484,12 @@ def read_shorthand(given: Any) -> Questionnaire:
     if isinstance(listed, str):
         listed = listed.split(":")
     elif isinstance(listed, Sequence) and listed and all(isinstance(each, str) for each in listed):
+        if questions := [each for each in listed if each == YES_NO or _numbers(each.split(":")[1:])]:
+            raise InputError(
+                f"a list of texts names the categories of one question, got {questions[0]!r}; give several "
+                "questions as Question objects, or a file of them.",
+                argument="questions",
+            )
         return _alone("category", categories=listed, blank=False)
     numbers = _numbers(listed) if isinstance(listed, Sequence) else None
     if numbers is not None and len(numbers) in (2, 3):
