@@ -62,7 +62,7 @@ nitpick_ignore_regex = [
     ),
     (
         "py:.*",
-        r"(Engine|FrameLibrary|Sift|Told|Forms|Questions|FloatArray|IntArray|Texts)",
+        r"(Engine|FrameLibrary|Sift|SpreadRecord|Forms|Questions|FloatArray|IntArray|Texts)",
     ),  # aliases of a few strings, records or a callable
     (
         "py:.*",
