@@ -89,8 +89,8 @@ def _scip(problem: Problem, seconds: float) -> str:
     model.addCons(quicksum(n) == problem.total)
     model.addCons(
         quicksum(
-            float(a**2) * (float(S**2) + 2 / log(1 + c * int(N) / x) ** 2) / x / scale
-            for a, S, N, x in zip(terms.coefficients, terms.sds, terms.sizes, n, strict=True)
+            float(a**2) * (float(V) + 2 / log(1 + c * int(N) / x) ** 2) / x / scale
+            for a, V, N, x in zip(terms.coefficients, terms.variances, terms.sizes, n, strict=True)
         )
         <= bound
     )

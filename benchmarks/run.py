@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import dpstrata as dps
+from dpstrata.allocation.posing import pose
 from dpstrata.allocation.solvers.solve import solve
 from dpstrata.planning.goal_search import design_for
 from dpstrata.present.charts.chart import lines as lines_chart
@@ -232,7 +233,10 @@ def measure_questionnaires() -> Rows:
     whole = partial(dps.design, ten, questions=asked, total=20_000, **options)
     single = partial(dps.design, ten, **EACH, total=20_000)
     chosen = dps.design(thousand, questions=asked, total=2_000_000, **options).inputs
-    allocate = partial(design_for, thousand, chosen)
+
+    def allocate() -> dps.Design:
+        return design_for(thousand, chosen, pose(chosen, thousand))
+
     one = partial(dps.design, thousand, **EACH, total=2_000_000)
     return [
         (
