@@ -14,6 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "web"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from collecting import DATABASES, invited, opened, plan_for, post, random_cells, sent, served

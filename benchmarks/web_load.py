@@ -25,6 +25,7 @@ import psutil
 import dpstrata as dps
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "web"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from browser import ARGUMENTS, NAMES
 from sliders import move_sliders
