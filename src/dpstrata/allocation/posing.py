@@ -317,8 +317,8 @@ def default_minimums(inputs: Inputs, strata: Strata) -> IntArray | None:
     -------
     array of int or None
         So many that fewer than two answers in any stratum have a chance of at most 1%; 0 in strata that
-        state a minimum of their own. ``None`` where a
-        minimum was given, where everyone answers, and with a questionnaire, whose forms have their own.
+        state a minimum of their own. ``None`` where a minimum was given, where everyone answers, and for
+        rows, whose forms have minimums of their own.
     """
     rates = strata.response_rates
     if inputs.min_per_stratum is not None or inputs.rows:

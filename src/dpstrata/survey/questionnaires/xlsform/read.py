@@ -139,7 +139,8 @@ class Form:
 
     def _find_left_out(self, kinds: dict[int, RowType], leave_out: bool) -> dict[int, LeftOut]:
         """Find the rows that are left out; with a repetition everything in it is."""
-        found, open_repeats = dict[int, LeftOut](), list[str]()
+        found: dict[int, LeftOut] = {}
+        open_repeats: list[str] = []
         for row, kind in kinds.items():
             text = self._text(row, "type")
             name = self._text(row, "name") or text
