@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 import dpstrata as dps
-from dpstrata.fielding.randomizers.row import table_entries, table_label
+from dpstrata.fielding.randomizers.tables import tables_of
 
 REFERENCE = Path(__file__).parent / "reference"
 DESIGNS, FORMS, INFEASIBLE = 400, 200, 20  # how many are frozen
@@ -128,9 +128,11 @@ def results_of(case: Case) -> list[dict[str, Any]]:
         columns = ("stratum", "form", "cell")
     elif "tables" in reports:
         given = [
-            (stratum, form, table_label(questions), entry, value, reports["answers"][stratum, form])
+            (stratum, form, table.label, entry, value, reports["answers"][stratum, form])
             for (stratum, form, questions), values in reports["tables"].items()
-            for entry, value in zip(table_entries(plan, form - 1, questions), values, strict=True)
+            for table in tables_of(plan, form - 1)
+            if table.table.questions == tuple(questions)
+            for entry, value in zip(table.entries, values, strict=True)
         ]
         columns = ("stratum", "form", "table", "entry", "count", "answers")
     elif "sums" in reports:

@@ -11,7 +11,11 @@ import openpyxl
 import pyarrow as pa
 
 import dpstrata as dps
-from dpstrata.fielding.randomizers.row import table_entries, table_label
+from dpstrata.fielding.randomizers import randomizer_of
+from dpstrata.fielding.randomizers.tables import tables_of
+from dpstrata.privacy.answer_space import AnswerSpace
+from dpstrata.privacy.mechanisms import get_mechanism
+from laws import probabilities
 
 # Questionnaires carried out on made-up people, written straight from the textbook
 
@@ -100,11 +104,17 @@ def _stratum(plan, i, answers, replications, rng, *, devices, office):
     e = math.log1p(math.expm1(plan.inputs.epsilon) * rate * N / n)
     E = plan.inputs.device_epsilon
     found = {}
-    for each in plan.forms:
+    for t, each in enumerate(plan.forms):
         m = int(each.sample_sizes[i])
         chosen, start = sampled[:, start : start + m], start + m
         answered = np.take_along_axis(willing, chosen, axis=1)
         assert answered.any(axis=1).all(), "a form without an answer"
+        if each.levels == (0,):
+            (name,) = each.questions
+            part = _alone(plan, t, i, answers[name][chosen], answered, rng, devices=devices, office=office)
+            total, count = found.get(name, (0.0, 0.0))
+            found[name] = (total + part, count + answered.sum(axis=1)[:, None])
+            continue
         cells = math.prod(each.levels)
         y = math.expm1(e if E is None else E)
         rho = cells / (y + cells) if devices else 0.0
@@ -125,6 +135,38 @@ def _stratum(plan, i, answers, replications, rng, *, devices, office):
             total, count = found.get(name, (0.0, 0.0))
             found[name] = (total + part, count + answered.sum(axis=1)[:, None])
     return found
+
+
+def _alone(plan, t, i, answers, answered, rng, *, devices, office):
+    """The total of a number that has a mechanism of its own, drawn from the law of its cells."""
+    (question,) = [each for each in plan.inputs.questions if each.name == plan.forms[t].questions[0]]
+    noise, unit = randomizer_of(plan, t + 1).noise_in(i), question.upper - question.lower
+    shares = (answers - question.lower) / unit
+    if devices:
+        at = noise.levels(np.arange(len(noise.level_places)))
+        low = np.clip(np.searchsorted(at, shares + 1e-12) - 1, 0, len(at) - 2)
+        up = (shares - at[low]) / (at[low + 1] - at[low])
+        level = low + (rng.random(shares.shape) < up)
+        cells = drawn_cells(noise, level, rng)
+        shares = noise.shares(cells)
+    totals = (shares * answered).sum(axis=1)
+    if plan.forms[t].tables and office:
+        budgets = plan.problem.forms.office_budgets(plan.local_epsilons)
+        e = plan.local_epsilons[i] if plan.inputs.asks_for_least else budgets[i, t]
+        if np.isfinite(e):
+            staircase = get_mechanism("staircase", AnswerSpace())
+            reach = np.ptp(noise.shares(np.arange(noise.cells)))
+            totals = totals + reach * staircase.simulated_noise(float(e), totals.shape, rng)
+    return (question.lower * answered.sum(axis=1) + unit * totals)[:, None]
+
+
+def drawn_cells(noise, levels, rng):
+    """Draw a cell for each level, from the law of the device."""
+    cells = np.empty(levels.shape, dtype=np.int64)
+    for level in np.unique(levels):
+        at = levels == level
+        cells[at] = rng.choice(noise.cells, int(at.sum()), p=probabilities(noise, level)[1])
+    return cells
 
 
 def _rows(plan, each, answers, chosen, rng):
@@ -198,6 +240,62 @@ def _in_units(question, total, m, k):
     return question.lower * m + total / (k - 1) * (question.upper - question.lower)
 
 
+def fielded(plan, population, rng):
+    """What one survey publishes in which everyone answers: rows, or tables with the office's noise."""
+    columns = {name: [] for name in ("stratum", "form", "cell", "table", "entry", "count", "answers")}
+    for i, answers in enumerate(population):
+        N, n = int(plan.strata.sizes[i]), int(plan.sample_sizes[i])
+        drawn, start = rng.permutation(N), 0
+        u = math.expm1(plan.inputs.epsilon) * N / n
+        y = u if plan.inputs.device_epsilon is None else math.expm1(plan.inputs.device_epsilon)
+        for t, each in enumerate(plan.forms):
+            m, K = int(each.sample_sizes[i]), math.prod(each.levels)
+            chosen = drawn[start : start + m]
+            start += m
+            if each.levels == (0,):
+                (name,) = each.questions
+                (own,) = [question for question in plan.inputs.questions if question.name == name]
+                noise, shares = (
+                    randomizer_of(plan, t + 1).noise_in(i),
+                    own.space.shares(answers[name][chosen]),
+                )
+                cell = drawn_cells(noise, noise.place(shares), rng)
+                assert not each.tables  # a sum shows no spread
+                _put(columns, m, stratum=plan.strata.name(i), form=t + 1, cell=cell.tolist())
+                continue
+            own = _rows(plan, each, answers, chosen[None], rng)
+            cell = np.ravel_multi_index([levels[0] for levels in own], each.levels)
+            cell = np.where(rng.random(m) < K / (y + K), rng.integers(0, K, m), cell)
+            if not each.tables:
+                _put(columns, m, stratum=plan.strata.name(i), form=t + 1, cell=cell.tolist())
+                continue
+            office = math.log1p(u * (1 + K / y) / (1 - u / y)) if u < y else None
+            for table, made in zip(each.tables, tables_of(plan, t), strict=True):
+                entries = made.entries
+                values = _counts(each, table, cell, len(entries) == 1)
+                moved = 2 if len(entries) > 1 else each.levels[each.questions.index(table.questions[0])] - 1
+                values = values + _noise(office, table.budget, moved, values.shape, rng)
+                place = {"stratum": plan.strata.name(i), "form": t + 1, "table": made.label, "answers": m}
+                _put(columns, len(entries), **place, entry=list(entries), count=values.tolist())
+    return pa.table({name: values for name, values in columns.items() if values})
+
+
+def _counts(each, table, cells, summed):
+    """Count the combinations of a table, or add up the levels of its only question."""
+    members = [each.questions.index(name) for name in table.questions]
+    places = [np.unravel_index(cells, each.levels)[j] for j in members]
+    if summed:
+        return np.array([float(places[0].sum())])
+    levels = [each.levels[j] for j in members]
+    joint = np.ravel_multi_index(places, levels)
+    return np.bincount(joint, minlength=math.prod(levels)).astype(float)
+
+
+def _put(columns, number, **values):
+    for name, value in values.items():
+        columns[name] += value if isinstance(value, list) else [value] * number
+
+
 def _noise(office, share, sensitivity, shape, rng):
     """Discrete Laplace: the difference of two geometric numbers."""
     if office is None:
@@ -260,9 +358,9 @@ def published_tables(plan: dps.Design) -> Iterator[tuple[Any, ...]]:
     for i, name in enumerate(plan.strata.names):
         for t, form in enumerate(plan.forms):
             answers = int(form.sample_sizes[i])
-            for table in form.tables:
-                for place, entry in enumerate(table_entries(plan, t, table.questions)):
-                    yield name, t + 1, table_label(table.questions), entry, answers * (place == 0), answers
+            for table in tables_of(plan, t):
+                for place, entry in enumerate(table.entries):
+                    yield name, t + 1, table.label, entry, answers * (place == 0), answers
 
 
 def estimated_tables(plan: dps.Design | None = None, few: dict[int, int] | None = None) -> dps.Results:

@@ -40,6 +40,11 @@ def copied(make, folder, *given, anew=FULL, **options):
     return made
 
 
+def microdata(strata, answers):
+    """What a survey of one question published: the stratum of every answer, and the answer."""
+    return pa.table({"stratum": list(strata), "answer": pa.array(answers)})
+
+
 # A frame in memory, for many draws
 
 
@@ -149,7 +154,7 @@ def random_survey(seed, *, sizes=(4, 16), strata=(2, 3), rates=False):
     parts = int(rng.integers(1, min(len(own), 2) + 1))
     groups = [own[i::parts] for i in range(parts)]
     shares = rng.dirichlet(np.full(parts, 5.0))
-    levels = {each.name: each.levels or int(rng.integers(2, 6)) for each in questionnaire}
+    levels = {each.name: each.answer_count or int(rng.integers(2, 6)) for each in questionnaire}
     people = rng.integers(*sizes, int(rng.integers(strata[0], strata[1] + 1))) + 2 * parts
     answering = rng.uniform(0.6, 1.0, len(people)) if rates else None
     if rates:

@@ -125,3 +125,56 @@ def test_what_the_proof_needs():
         asked_twice
     )
     assert largest_loss(lambda answers: from_raw_answers(answers, (0.3, 0.7), 1)) == math.inf
+
+
+# A questionnaire of two questions: the first release decides how many are asked in the second wave, and on which forms
+
+
+ROWS = list(itertools.product((0, 1), repeat=2))
+TOGETHER, APART = ((0, 1),), ((0,), (1,))  # which questions are on each form
+FEW = 3
+
+
+def published(row, form, e):
+    """Distribution of what is published of one person on a form: their row, or any of its rows at random."""
+    rows = list(itertools.product((0, 1), repeat=len(form)))
+    kept = math.expm1(e) / (math.expm1(e) + len(rows))
+    own = tuple(row[question] for question in form)
+    return {each: (1 - kept) / len(rows) + kept * (each == own) for each in rows}
+
+
+def rows_on_forms(answers, epsilon, n, forms):
+    """Distribution of the rows that are published: everyone of a secret sample gets one form, as many each."""
+    e = dps.local_epsilon(epsilon, sample_size=n, stratum_size=FEW)
+    dealt = [forms[i % len(forms)] for i in range(n)]
+    samples = list(itertools.permutations(range(FEW), n))
+    total = {}
+    for sample in samples:
+        each = [published(answers[i], form, e).items() for i, form in zip(sample, dealt, strict=True)]
+        for reports in itertools.product(*each):
+            place = tuple(sorted(zip(dealt, (row for row, _ in reports), strict=True)))
+            total[place] = total.get(place, 0.0) + math.prod(p for _, p in reports) / len(samples)
+    return total
+
+
+def two_waves_of_rows(answers, epsilons):
+    joint = {}
+    for first, p in rows_on_forms(answers, epsilons[0], 1, TOGETHER).items():
+        ((_, row),) = first
+        n, forms = (2, APART) if sum(row) == 1 else (1 + sum(row) // 2, TOGETHER)
+        for second, q in rows_on_forms(answers, epsilons[1], n, forms).items():
+            joint[first, second] = p * q
+    return joint
+
+
+@pytest.mark.parametrize("epsilons", [(0.3, 0.7), (0.1, 2.0)])
+def test_two_waves_of_a_questionnaire_lose_at_most_the_sum(epsilons):
+    """All answers of a person may differ, whoever they are."""
+    worst = 0.0
+    for answers in itertools.product(ROWS, repeat=FEW):
+        mine = two_waves_of_rows(answers, epsilons)
+        for row in ROWS:
+            other = two_waves_of_rows((row, *answers[1:]), epsilons)
+            worst = max(worst, *(abs(math.log(p / other[place])) for place, p in mine.items()))
+    assert worst <= sum(epsilons) + 1e-12
+    assert worst > sum(epsilons) - 1e-9  # so that no smaller claim would do

@@ -404,10 +404,10 @@ class NotAvailableError(DpstrataError, NotImplementedError):
     --------
     >>> import dpstrata as dps
     >>> strata = dps.Strata([700, 900])
-    >>> dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=90, pilot_total=20, questions="a|b|c")
+    >>> dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=90, pilot_total=20, gdp=1)
     Traceback (most recent call last):
         ...
-    dpstrata.errors.NotAvailableError: a pilot supports numbers only, got 3 categories.
+    dpstrata.errors.NotAvailableError: a pilot supports only a total and a promise of epsilon, got gdp=1.
     """
 
 

@@ -101,8 +101,8 @@ def folder(tmp_path_factory):
         (f"{DESIGN} --target-cv 0.1", "got --target-cv alone."),
         ("design budget.csv --epsilon 1 --total 9", "budget.csv: 2 mistakes."),
         (
-            "design strata.csv --epsilon 1 --total 9 --questions rent|own --release sums",
-            "--release sums publishes numbers, got 2 categories. Use --release sums with --device-epsilon",
+            "design strata.csv --epsilon 1 --total 9 --questions rent|own --release sums --mechanism tulap",
+            "the office noises counts with discrete Laplace noise and sums with staircase noise",
         ),
         (
             "design strata.csv --epsilon 1 --target-cv 0.1 --questions rent|own",

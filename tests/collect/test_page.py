@@ -120,6 +120,7 @@ def test_yes_no_category_and_number_one_after_another(visit, survey):
     assert shown == labels_of(survey.kit, form, cell)
 
 
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside rows"])
 @pytest.mark.parametrize(
     ("asked", "mechanism", "given", "answered"),
     [
@@ -127,14 +128,21 @@ def test_yes_no_category_and_number_one_after_another(visit, survey):
         (dps.Question("trust", "scale", lower=1, upper=5, step=1, text="Do you trust it?"), "cells", "4", "4"),
     ],
 )  # fmt: skip
-def test_a_number_or_a_scale_alone_is_sent_as_a_number(browser, asked, mechanism, given, answered):
+def test_a_number_or_a_scale_alone_is_sent_as_a_number(browser, asked, mechanism, given, answered, beside):
     strata = dps.Strata([500, 700], [0.5, 0.5], ["a", "b"])
-    plan = dps.design(
-        strata, questions=asked, epsilon=1, total=200, release="sums", device_epsilon=3, mechanism=mechanism
-    )
-    (randomizer,) = randomizers_of(plan)
+    options = {"questions": asked, "mechanism": mechanism}
+    if beside:  # on a form of its own, where others have rows of several answers
+        others = [dps.Question(name, "yes_no", text=f"Do you {name}?") for name in ("smoke", "drink")]
+        options = {"questions": [asked, *others], "forms": [[asked.name], ["smoke", "drink"]]}
+        options["spreads"] = dps.Spreads(strata, options["questions"], sds={asked.name: 0.2 * asked.range})
+    plan = dps.design(strata, epsilon=1, total=200, release="sums", device_epsilon=3, **options)
+    randomizer = randomizers_of(plan)[0]
+    assert plan.forms[0].mechanism == mechanism
     kit = dps.respondent_kit(plan)
-    readings = randomizer.reports_of_cells(0, range(kit.cells_at(0, 0)))
+    cells = range(kit.cells_at(0, 0))
+    readings = [
+        randomizer.published(0, report)[asked.name] for report in randomizer.reports_of_cells(0, cells)
+    ]
     with serving(kit) as served, responding(browser, served) as visit:
         visit.open(served.link(0)).press("Start").sees("Question 1 of 1").without_barriers()
         if asked.kind == "number":

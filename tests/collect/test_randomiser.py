@@ -106,8 +106,8 @@ def any_answer(question, chance):
         return chance.choice([question.lower, question.upper, answer, answer, answer])
     if question.blank and chance.random() < 0.3:
         return chance.choice(["", None])
-    place = chance.randrange(question.levels)
-    return question.of_kind.answer_at(question, place, question.levels)
+    place = chance.randrange(question.answer_count)
+    return question.of_kind.answer_at(question, place, question.answer_count)
 
 
 def make_vectors(plans, kits, number):

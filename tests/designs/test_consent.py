@@ -259,7 +259,7 @@ def test_rows_of_each_form():
         device_epsilon=3.0,
         release="sums",
         questions=dps.Questionnaire(QUESTIONS),
-        forms=[["smokes", "income"], ["trust"]],
+        forms=[["smokes"], ["income", "trust"]],
     )
     shares = []
     for form in plan.forms:

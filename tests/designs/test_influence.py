@@ -6,9 +6,15 @@ import pytest
 import dpstrata as dps
 from collecting import QUESTIONS
 from dpstrata.designs.questions import largest_influence
-from dpstrata.fielding.randomizers.row import odds_in
+from dpstrata.fielding.randomizers import randomizer_of
+from dpstrata.fielding.randomizers.form import odds_in
 from dpstrata.present.report.words import influence_in_words
 from dpstrata.privacy.rows import DENOMINATOR
+
+
+def form_cells(plan, t, stratum):
+    return randomizer_of(plan, t + 1).cells_in(stratum)
+
 
 STRATA = dps.Strata([300, 700], names=["north", "south"])
 YES_NO = {"questions": "yes_no", "mechanism": "randomized_response"}
@@ -24,8 +30,12 @@ def test_rows_are_replaced_and_a_report_counts_so_much_more(release, rate):
     for t, form in enumerate(plan.forms):
         for i in range(2):
             y, m = odds_in(plan, i) / DENOMINATOR, form.sample_sizes[i] * (rate or 1.0)
-            replaced = form.cells / (form.cells + y)
-            shifts[i, t] = 1 / (m * (1 - replaced))
+            if form.cells:
+                reach = (form.cells + y) / y
+            else:
+                readings = randomizer_of(plan, t + 1).noise_in(i).shares(np.arange(form_cells(plan, t, i)))
+                reach = float(np.ptp(readings))
+            shifts[i, t] = reach / m
     found = largest_influence(plan)
     assert found.by_sending == pytest.approx(max(shifts.values()), rel=1e-9)
     assert shifts[found.stratum, found.form] == pytest.approx(found.by_sending)

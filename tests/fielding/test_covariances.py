@@ -12,7 +12,8 @@ from dpstrata.fielding.covariances import MOST, Covariance
 from dpstrata.fielding.estimate import reader_of
 from dpstrata.fielding.intervals.of_design import PartLimits
 from dpstrata.fielding.intervals.tilt import Limits
-from dpstrata.fielding.randomizers.row import office_budgets, sensitivity, table_entries, table_label
+from dpstrata.fielding.randomizers.form import office_budgets
+from dpstrata.fielding.randomizers.tables import tables_of
 from dpstrata.fielding.results.mean import estimate_from_figures
 from dpstrata.fielding.results.microdata import estimate_means, estimate_shares
 from dpstrata.fielding.results.sums import estimate_from_means
@@ -207,10 +208,9 @@ def published_rows(plan, truths, generator):
             replaced = generator.random(len(here)) < cells / (math.expm1(plan.inputs.device_epsilon) + cells)
             rows[replaced] = generator.integers(0, form.levels, rows.shape)[replaced]
             answers[name, t + 1] = len(here)
-            for table in form.tables:
+            for table in tables_of(plan, t):
                 noised = counts_of(plan, i, t, table, rows, generator)
-                entries = table_entries(plan, t, table.questions)
-                keys = [(name, t + 1, table_label(table.questions), entry) for entry in entries]
+                keys = [(name, t + 1, table.label, entry) for entry in table.entries]
                 values |= dict(zip(keys, noised.tolist(), strict=True))
     return [(*key, value, answers[key[:2]]) for key, value in values.items()]
 
@@ -221,13 +221,13 @@ def row_survey(plan, truths, generator):
 
 def counts_of(plan, i, t, table, rows, generator):
     form = plan.forms[t]
-    at = [form.questions.index(name) for name in table.questions]
+    at = [form.questions.index(name) for name in table.table.questions]
     levels = [form.levels[place] for place in at]
     flat = np.ravel_multi_index(rows[:, at].T, levels)
     counts = np.bincount(flat, minlength=math.prod(levels))
-    if len(table_entries(plan, t, table.questions)) == 1:
+    if len(table.entries) == 1:
         counts = np.array([counts @ np.arange(len(counts))])
-    budget = office_budgets(plan)[i, t] * table.budget / sensitivity(plan, t, table.questions)
+    budget = office_budgets(plan)[i, t] * table.table.budget / table.moved
     if math.isinf(budget):
         return counts
     one, other = (generator.geometric(-math.expm1(-budget), len(counts)) for _ in range(2))

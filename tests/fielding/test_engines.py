@@ -9,6 +9,7 @@ from itertools import cycle, product
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -17,7 +18,10 @@ from dpstrata.fielding.draw import draw, verify_draw
 from dpstrata.fielding.estimate import estimate
 from dpstrata.fielding.frames import frame_strata, open_frame
 from dpstrata.fielding.keys import read_key, survey_key
+from dpstrata.fielding.publish import privatize, publish
+from dpstrata.fielding.randomizers import randomizer_of
 from dpstrata.fielding.sample import draw_sample
+from dpstrata.files.writing import write_table
 from engines import ENGINES, events, opened, run_from_scratch, server, session
 from extent import FULL
 
@@ -368,6 +372,124 @@ def test_tables_and_means_on_every_engine(estimator, tmp_path):
     found = estimate(mean, tmp_path / "mean.parquet", engine=estimator)
     assert found.whole[0].estimate == 0.3
     assert list(found) == list(estimate(mean, tmp_path / "mean.parquet"))
+
+
+def on_spark(table, folder):
+    """Put a table of Arrow's on Spark."""
+    path = folder / f"{len(list(folder.iterdir()))}.parquet"
+    pq.write_table(table, path)
+    return session().read.parquet(str(path))
+
+
+def rows_on_forms(plan, generator):
+    """Published rows of a questionnaire, drawn at random."""
+    columns = {"stratum": [], "form": [], "cell": []}
+    for t, form in enumerate(plan.forms):
+        for name, n in zip(plan.strata.names, form.sample_sizes.tolist(), strict=True):
+            columns["stratum"] += [name] * n
+            columns["form"] += [t + 1] * n
+            most = randomizer_of(plan, t + 1).cells_in(plan.strata.names.index(name))
+            columns["cell"] += generator.integers(0, most, n).tolist()
+    return columns
+
+
+def test_rows_on_every_engine(estimator, tmp_path, monkeypatch):
+    """Counted where they lie, by stratum, form and cell; the same estimates, and the same refusals."""
+    strata = dps.Strata([4000, 6000], names=["north", "=south"])  # a name that files mark
+    plan = dps.design(strata, questions=three_questions(), epsilon=1, total=400, forms=[["x", "y"], ["z"]])
+    columns = rows_on_forms(plan, np.random.default_rng(6))
+    write_table(columns, tmp_path / "rows.csv")
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    here = estimate(plan, tmp_path / "rows.csv")
+    for data in ("rows.csv", "rows.parquet"):
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                "dpstrata.fielding.results.reader.table_from_frame", None
+            )  # nothing is brought here
+            assert list(estimate(plan, tmp_path / data, engine=estimator)) == list(here)
+    if estimator == "spark":
+        frame = on_spark(pa.table(columns), tmp_path).repartition(3)
+        assert list(estimate(plan, frame)) == list(here)
+    for change, words in (
+        ({"stratum": ["elsewhere"] * 400}, "has no stratum 'elsewhere'"),
+        ({"form": [3] * 400}, "got other forms or cells"),
+        ({"cell": ["canary-4321"] * 400}, "got other forms or cells"),
+        ({"form": [1] * 400, "cell": [0] * 400}, "at most one answer on form 1"),
+    ):
+        pq.write_table(pa.table(columns | change), tmp_path / "wrong.parquet")
+        with pytest.raises(dps.InputError, match=words) as caught:
+            estimate(plan, tmp_path / "wrong.parquet", engine=estimator)
+        assert "canary" not in str(caught.value)
+    pq.write_table(pa.table(columns).rename_columns(["stratum", "form", "row"]), tmp_path / "wrong.parquet")
+    with pytest.raises(dps.InputError, match="no column 'cell'"):
+        estimate(plan, tmp_path / "wrong.parquet", engine=estimator)
+
+
+def three_questions():
+    return [
+        dps.Question("x", "yes_no", blank=False),
+        dps.Question("y", "category", categories=list("abc")),
+        dps.Question("z", "scale", lower=1, upper=5),
+    ]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("release", ["microdata", "sums"])
+def test_a_questionnaire_from_draw_to_estimates_on_spark(release, tmp_path):
+    """The frame, the answers and what was published lie on Spark; forms are dealt as on DuckDB."""
+    options = {} if release == "microdata" else {"release": release, "device_epsilon": 3}
+    people = pa.table({"person": [f"p-{i}" for i in range(900)], "region": ["north", "south", "south"] * 300})
+    columns = {"id": "person", "stratum": "region"}
+    frames = [open_frame(people, **columns), open_frame(on_spark(people, tmp_path), **columns)]
+    asked = {"questions": three_questions(), "epsilon": 1, "total": 120, **options}
+    plan = dps.design(frame_strata(frames[1]), **asked)
+    samples = []
+    for name, frame in zip(("here", "spark"), frames, strict=True):
+        (tmp_path / name).mkdir()
+        plan.save(tmp_path / name / "design.json")
+        files = {"out": tmp_path / name / "sample.csv", "key_file": tmp_path / "draw.key"}
+        draw(tmp_path / name / "design.json", frame, **files)
+        samples.append((tmp_path / name / "sample.csv").read_text())
+    assert samples[0] == samples[1]
+    answers = pa_csv.read_csv(pa.BufferReader(samples[0].encode())).select(["person", "region"])
+    for name, given in (("x", ["yes", "no"]), ("y", ["a", "b", "c", ""]), ("z", ["1", "5"])):
+        cells = [given[i % len(given)] for i in range(120)]
+        answers = answers.append_column(name, pa.array(cells))
+    step = privatize if release == "microdata" else publish
+    released = step(
+        tmp_path / "spark" / "design.json",
+        on_spark(answers, tmp_path),
+        sample=tmp_path / "spark" / "sample.csv",
+        out=tmp_path / "published.parquet",
+        key_file=tmp_path / "draw.key",
+    )
+    assert released.answers == 120
+    there = estimate(plan, session().read.parquet(str(tmp_path / "published.parquet")))
+    assert list(there) == list(estimate(plan, tmp_path / "published.parquet"))
+
+
+@pytest.mark.spark
+def test_a_pilot_is_read_from_spark(tmp_path):
+    """Rows of a questionnaire, and numbers, which pilots learn more from than from their sums."""
+    strata = dps.Strata([40_000, 60_000], names=["north", "south"])
+    budgets = {"epsilon": 1, "pilot_epsilon": 0.3, "total": 900, "pilot_total": 200}
+    generator = np.random.default_rng(8)
+    for questions in (three_questions(), (1, 5, 1)):
+        first = dps.pilot(strata, questions=questions, **budgets)
+        columns = {
+            "stratum": np.repeat(strata.names, first.sample_sizes),
+            "answer": generator.normal(3, 1, 200),
+        }
+        if first.inputs.rows:
+            columns = rows_on_forms(first, generator)
+        published = pa.table(columns)
+        pq.write_table(published, tmp_path / "p.parquet")
+        plans = [
+            dps.main_design(first, published),
+            dps.main_design(first, on_spark(published, tmp_path)),
+            dps.main_design(first, tmp_path / "p.parquet", engine="spark"),
+        ]
+        assert [each.digest for each in plans] == [plans[0].digest] * 3
 
 
 @pytest.mark.spark

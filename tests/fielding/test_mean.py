@@ -11,9 +11,10 @@ import pytest
 import dpstrata as dps
 from dpstrata.allocation.single_mean import SingleMean
 from dpstrata.fielding.estimate import reader_of
-from dpstrata.fielding.figure_grid import figure_grids, report_steps
+from dpstrata.fielding.figure_grid import figure_grids
 from dpstrata.fielding.frames import open_frame
 from dpstrata.fielding.publish import publish
+from dpstrata.fielding.randomizers import randomizer_of
 from dpstrata.fielding.releases import MeanFielding
 from extent import crossed, may_cover
 from surveys import collected_of, field_reports, loss_inside, read_rows, release, reports_of, write_reports
@@ -96,7 +97,7 @@ def test_what_is_drawn_spends_what_the_sample_allows(tmp_path, layers, domains):
     if options["questions"] != "yes_no":
         options["questions"] = (0, 1, 0.1) if len(options["questions"]) == 3 else (0, 1)
     plan = dps.design(strata, epsilon=0.7, total=300, release="mean", **options)
-    K = report_steps(plan)
+    K = randomizer_of(plan, 1).figures[0].moved
     for share in (1.0, 0.7, 0.2):
         m = np.maximum(1, np.floor(plan.sample_sizes * share)).astype(np.int64)
         spent = np.zeros(3)

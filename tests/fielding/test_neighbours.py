@@ -7,7 +7,8 @@ import pytest
 
 import dpstrata as dps
 from dpstrata.fielding.estimate import reader_of
-from dpstrata.fielding.figure_grid import figure_grids, report_steps
+from dpstrata.fielding.figure_grid import figure_grids
+from dpstrata.fielding.randomizers import randomizer_of
 from dpstrata.fielding.releases import MeanFielding, SumsFielding
 from dpstrata.fielding.results.form_figures import count_rows
 from dpstrata.fielding.results.forms import estimate_questions
@@ -99,7 +100,7 @@ def test_a_mean_weights_neighbours_and_keeps_the_promise(domains):
     plan = dps.design(strata, epsilon=1, total=90, questions="yes_no", release="mean", domains=domains)
     m = np.array([5, 0, 4, 7])
     reports = {"1": [1.0] * 5, "2": [], "3": [0.0] * 4, "4": [1.0] * 7}
-    grids, K = figure_grids(plan, m), report_steps(plan)
+    grids, K = figure_grids(plan, m), randomizer_of(plan, 1).figures[0].moved
     spent = np.zeros(4)
     for grid in grids:
         spent[grid.strata] += np.array(grid.weights) * K / grid.scale
@@ -109,7 +110,7 @@ def test_a_mean_weights_neighbours_and_keeps_the_promise(domains):
     assert spent.max() >= 0.999 * promised[np.argmax(spent)]
     assert plan.budgets_given(m) == pytest.approx(spent, rel=1e-4)
     fielding = MeanFielding()
-    noise = {f"{grid.column}={grid.group}": 0 for grid in grids}
+    noise = {f"0/0/{grid.column}={grid.group}": 0 for grid in grids}
     columns = fielding.published(plan, collected_of(plan, reports), noise, lambda number: None)
     means = dict(zip(columns["group"], columns["mean"], strict=True))
     expected = {"all": 1300 / 1800} if not domains else {"a": 1.0, "b": 3 / 8}
@@ -127,7 +128,7 @@ def figures_published(plan, m, seed):
         name: rng.integers(0, 2, count).astype(float).tolist()
         for name, count in zip(plan.strata.names, m, strict=True)
     }
-    noise = {f"{grid.column}={grid.group}": 0 for grid in figure_grids(plan, m)}
+    noise = {f"0/0/{grid.column}={grid.group}": 0 for grid in figure_grids(plan, m)}
     columns = MeanFielding().published(plan, collected_of(plan, reports), noise, lambda number: None)
     return columns, {name: np.mean(values or [0]) for name, values in reports.items()}
 
@@ -173,7 +174,7 @@ def test_groups_of_several_columns_each_look_for_their_own_neighbours(m):
     )
     m = np.array(m)
     columns, means = figures_published(plan, m, 5)
-    spent, K = np.zeros(6), report_steps(plan)
+    spent, K = np.zeros(6), randomizer_of(plan, 1).figures[0].moved
     for grid in figure_grids(plan, m):
         spent[grid.strata] += np.array(grid.weights) * K / grid.scale
     allowed = np.log1p(np.expm1(1) * strata.sizes / np.maximum(m, 1))

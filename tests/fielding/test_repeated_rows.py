@@ -16,7 +16,7 @@ from dpstrata.allocation.variances import question_parts
 from dpstrata.fielding.estimate import reader_of
 from dpstrata.fielding.intervals.of_design import PartLimits
 from dpstrata.fielding.intervals.tilt import Limits
-from dpstrata.fielding.randomizers.row import odds_in
+from dpstrata.fielding.randomizers.form import odds_in
 from dpstrata.fielding.results import form_figures, ratios
 from dpstrata.fielding.sample import draw_sample
 from dpstrata.privacy.rows import DENOMINATOR

@@ -133,7 +133,7 @@ def test_what_is_written_adds_up(tmp_path, release):
     generator = np.random.default_rng(2)
     rows = {
         name: [
-            (t, tuple(Fraction(int(generator.integers(k)), k - 1) for k in form.levels))
+            (t, tuple(Fraction(int(generator.integers(k)), k - 1) for k in (k or 5 for k in form.levels)))
             for t, form in enumerate(plan.forms, start=1)
             for _ in range(int(form.sample_sizes[i]))
         ]

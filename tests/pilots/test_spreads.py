@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpstrata as dps
-from dpstrata.pilots.spreads import PilotMoments, noised_moments, pilot_spreads
+from dpstrata.fielding.results.figures import Figure, NumberReports, QuestionFigures
+from dpstrata.pilots.spreads import learn
 from extent import few
+from surveys import microdata
 
 SIZES = [2000, 3000, 500]
 
@@ -27,10 +29,29 @@ def first_wave(
     )
 
 
-def moments(means, variances, counts=(20, 30, 10), noise=0.05, kurtosis=3.0):
+def seen(means, variances, counts=(20, 30, 10), noise=0.05, kurtosis=3.0):
+    """What a pilot shows of three strata: the mean of the reports, and how far apart they are."""
     counts, means, variances = (np.array(each, dtype=float) for each in (counts, means, variances))
-    central = variances * (counts - 1) / counts
-    return PilotMoments(counts, means, variances, np.full(len(counts), noise), kurtosis * counts * central**2)
+    nothing, central = np.zeros(len(counts)), variances * (counts - 1) / counts
+    reports = NumberReports(
+        freedom=counts - 1,
+        variances=variances,
+        fourths=kurtosis * counts * central**2,
+        squares=counts * central**2,
+        stretch=nothing,
+        constant=np.full(len(counts), noise),
+        rounding=nothing,
+        office=nothing,
+    )
+    figure = Figure("", means, nothing, noise / counts, nothing, counts, counts, None)
+    return QuestionFigures("answer", [figure], {}, reports=reports)
+
+
+def learned_sds(plan, known):
+    """The standard deviations to plan with; of two answers the mean shows all."""
+    question = plan.inputs.question
+    known = known._replace(reports=None) if question.space.values == 2 else known
+    return question.range * np.sqrt(learn(plan, [known]).variances[:, 0])
 
 
 @settings(max_examples=few(60, of=200), deadline=None)
@@ -49,7 +70,7 @@ def test_never_zero_and_never_above_the_worst_case(
 ):
     more = {} if told is None else {"sds": told, "sd_sources": source}
     plan = first_wave(questions="yes_no" if binary else (0, 1), **more)
-    spreads = pilot_spreads(plan, moments(means, variances, counts, noise, kurtosis))
+    spreads = learned_sds(plan, seen(means, variances, counts, noise, kurtosis))
     most = plan.inputs.question.of_kind.largest_sd(plan.inputs.question, plan.strata.sizes)
     assert np.all(spreads > 1e-5)
     assert np.all(spreads <= most * (1 + 1e-12))
@@ -61,9 +82,9 @@ def test_one_person_has_no_spread():
     strata = dps.Strata(sizes=[1, 3000, 500], names=["a", "b", "c"])
     for answers in ("yes_no", (0, 1)):
         plan = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=300, pilot_total=60, questions=answers)
-        assert pilot_spreads(plan, moments([0.3] * 3, [0.1] * 3, (1, 30, 10)))[0] == 0
+        assert learned_sds(plan, seen([0.3] * 3, [0.1] * 3, (1, 30, 10)))[0] == 0
         names = [name for name, n in zip("abc", plan.sample_sizes, strict=True) for _ in range(n)]
-        assert dps.main_design(plan, names, np.full(60, 0.4)).sds[0] == 0
+        assert dps.main_design(plan, microdata(names, np.full(60, 0.4))).sds[0] == 0
 
 
 @pytest.mark.parametrize("told", [None, [0.001, 0.5, 0.3]])
@@ -107,8 +128,9 @@ def test_a_huge_pilot_with_a_huge_budget_finds_the_truth(mechanism, answers, tol
         noised = plan.mechanism.simulated_release(drawn, float(plan.local_epsilons[i]), generator)
         values.append(lower + (upper - lower) * noised)
         codes.append(np.full(n, i))
-    found = pilot_spreads(plan, noised_moments(plan, np.concatenate(codes), np.concatenate(values)))
-    assert found == pytest.approx(spread, rel=0.03)
+    names = np.array(["a", "b", "c"])[np.concatenate(codes)].tolist()
+    known = dps.estimate_means(plan, names, np.concatenate(values)).questions["answer"].known
+    assert learned_sds(plan, known) == pytest.approx(spread, rel=0.03)
 
 
 def test_the_rule_is_the_mean_given_the_pilot():
@@ -119,33 +141,33 @@ def test_the_rule_is_the_mean_given_the_pilot():
         variance = (p * (1 - p) + 0.05) / 20
         density = np.exp(-0.5 * (mean - p) ** 2 / variance) / np.sqrt(variance)
         right = (density * p * (1 - p)).sum() / density.sum() * 2000 / 1999
-        found = pilot_spreads(binary, moments([mean] * 3, [0.1] * 3))[0] ** 2
+        found = learned_sds(binary, seen([mean] * 3, [0.1] * 3))[0] ** 2
         assert found == pytest.approx(right, rel=2e-3)
     real = first_wave(sds=[0.1, 0.2, 0.05])
     for variance, fourth in ((0.0, 3.0), (0.06, 3.0), (0.2, 9.0)):
         variance_of_mean = (p * (1 - p) + 0.05) / 20
         density = np.exp(-0.5 * (0.5 - p) ** 2 / variance_of_mean) / np.sqrt(variance_of_mean)
         bound = min((density * p * (1 - p)).sum() / density.sum() * 2000 / 1999, 0.25 * 2000 / 1999)
-        seen = 2 * 19 / (fourth - 1)
-        total = (seen * variance + 0.05 + 0.01) / (seen + 1)
+        freedom = 2 * 19 / (fourth - 1)
+        total = (freedom * variance + 0.05 + 0.01) / (freedom + 1)
         x = bound * p
         log_density = (
-            -(seen + 1) / 2 * (np.log(x + 0.05) + total / (x + 0.05))
+            -(freedom + 1) / 2 * (np.log(x + 0.05) + total / (x + 0.05))
             - np.log(x)
             - 0.5 * (np.log(np.sqrt(x) / 0.1) / np.log(2)) ** 2
         )
         density = np.exp(log_density - log_density.max())
         right = (density * x).sum() / density.sum()
-        found = pilot_spreads(real, moments([0.5] * 3, [variance] * 3, kurtosis=fourth))[0] ** 2
+        found = learned_sds(real, seen([0.5] * 3, [variance] * 3, kurtosis=fourth))[0] ** 2
         assert found == pytest.approx(right, rel=5e-3)
 
 
 def test_knowing_nothing_more_leaves_all_strata_alike():
     """Noise that drowns everything: the spreads stay in the proportion they were told in."""
-    drowned = moments([0.5, 0.2, 0.9], [1e8, 1e8, 1e8], noise=1e8)
-    flat = pilot_spreads(first_wave(), drowned)
+    drowned = seen([0.5, 0.2, 0.9], [1e8, 1e8, 1e8], noise=1e8)
+    flat = learned_sds(first_wave(), drowned)
     assert flat == pytest.approx(np.full(3, np.sqrt(1 / 12)), rel=0.01)
-    told = pilot_spreads(first_wave(sds=[0.04, 0.02, 0.01]), drowned)
+    told = learned_sds(first_wave(sds=[0.04, 0.02, 0.01]), drowned)
     assert told / told[2] == pytest.approx([4, 2, 1], rel=0.25)
 
 
@@ -162,8 +184,6 @@ def test_strata_may_come_in_any_order():
             pilot_total=60,
             questions=answers,
         )
-        one = pilot_spreads(plan, moments(means, variances, counts))
-        two = pilot_spreads(
-            turned, moments(*([each[i] for i in order] for each in (means, variances, counts)))
-        )
+        one = learned_sds(plan, seen(means, variances, counts))
+        two = learned_sds(turned, seen(*([each[i] for i in order] for each in (means, variances, counts))))
         assert two == pytest.approx(one[order], rel=1e-12)

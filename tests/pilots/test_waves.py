@@ -13,9 +13,10 @@ from dpstrata.fielding.intervals.shares import Reports
 from dpstrata.fielding.intervals.tilt import Groups
 from dpstrata.fielding.results.figures import Figure, over_waves
 from dpstrata.fielding.results.microdata import Moments, estimate_from_moments
-from dpstrata.pilots.pilot import combine_waves, pilot_weight, plan_second_wave
+from dpstrata.pilots.pilot import combine_waves, pilot_weights, plan_second_wave
 from dpstrata.words.results import FEW, ONLY_ONE
 from extent import FULL, few
+from surveys import microdata
 
 LEAST, REPEATS, STANDARD_ERRORS = 0.93, 2000, 4
 N = np.array([2000, 1500, 2500])
@@ -26,7 +27,7 @@ def designs(**options):
     """A pilot, and a main design that follows it."""
     first = dps.pilot(dps.Strata(N, names=["a", "b", "c"]), **BUDGETS, **options)
     names = np.repeat(first.strata.names, first.sample_sizes).tolist()
-    return first, dps.main_design(first, names, np.resize([0.0, 1.0], len(names)))
+    return first, dps.main_design(first, microdata(names, np.resize([0.0, 1.0], len(names))))
 
 
 def of_yes_and_no(plan, yes, m=None):
@@ -52,7 +53,7 @@ def test_every_stratum_of_either_wave_is_one_part_of_the_interval():
         first, main, *(of_yes_and_no(plan, yes) for plan, yes in zip((first, main), counts, strict=True))
     )
     assert [wave.design for wave in both.waves] == [first, main]
-    w, share = pilot_weight(first), N / N.sum()
+    w, share = pilot_weights(first)["answer"], N / N.sum()
     known = [parts_of(plan, yes) for plan, yes in zip((first, main), counts, strict=True)]
     reports = Reports(*np.concatenate(known, axis=1))
     whole = Groups(np.zeros(6, dtype=np.int64), 1, np.concatenate([w * share, (1 - w) * share]))
@@ -78,7 +79,7 @@ def test_intervals_of_numbers_of_two_waves():
         spread = squares / (m - 1) - noise
         known.append([(means - 10) / 20, m, 1 - m / N, spread / 400, noise / m / 400])
     whole = combine_waves(first, main, *waves).whole[0]
-    w, share = pilot_weight(first), N / N.sum()
+    w, share = pilot_weights(first)["answer"], N / N.sum()
     groups = Groups(np.zeros(6, dtype=np.int64), 1, np.concatenate([w * share, (1 - w) * share]))
     (lower,), (upper,) = Means(*np.concatenate(known, axis=1)).limits(groups, 0.05)
     assert (whole.lower, whole.upper) == pytest.approx((10 + 20 * lower, 10 + 20 * upper))
@@ -86,7 +87,7 @@ def test_intervals_of_numbers_of_two_waves():
 
 def test_a_stratum_that_is_empty_in_one_wave_uses_the_other():
     first, main = designs(questions="yes_no", mechanism="randomized_response")
-    n, w, share = main.sample_sizes, pilot_weight(first), N / N.sum()
+    n, w, share = main.sample_sizes, pilot_weights(first)["answer"], N / N.sum()
     one = of_yes_and_no(first, [3, 5, 8])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dps.DpstrataWarning)
@@ -168,7 +169,8 @@ def test_coverage_of_two_waves_as_they_are_estimated(share):
         questions="yes_no",
         mechanism="randomized_response",
     )
-    main = dps.main_design(first, np.repeat(first.strata.names, first.sample_sizes).tolist(), [0.0] * 60)
+    names = np.repeat(first.strata.names, first.sample_sizes)
+    main = dps.main_design(first, microdata(names, [0.0] * 60))
     assert plan_second_wave(first).total == main.total == 180
     rng, repeats, covered = np.random.default_rng(12), few(150, of=2000), 0
     true = np.rint(sizes * share).astype(int)
@@ -221,7 +223,7 @@ def test_only_one_answer_is_said_of_both_waves_together():
         names = ["a"] * int(plan.sample_sizes[0]) + ["b"] * of_b
         return names, [dps.randomize(plan, name, i % 2).value for i, name in enumerate(names)]
 
-    main = dps.main_design(first, *noised(first, int(first.sample_sizes[1])))
+    main = dps.main_design(first, microdata(*noised(first, int(first.sample_sizes[1]))))
     for in_pilot, in_main, alone in ((1, 3, False), (1, 0, True), (0, 1, True)):
         each = [
             dps.estimate_means(plan, *noised(plan, of_b))

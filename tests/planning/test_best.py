@@ -16,6 +16,7 @@ from dpstrata.privacy.mechanisms import MECHANISMS
 from dpstrata.privacy.mechanisms.sine import Sine
 from dpstrata.survey.releases import kind_of
 from extent import few
+from surveys import microdata
 
 PAPER = dps.Strata([7000, 8000, 9000, 10000], [math.sqrt(0.08**i) for i in (1, 2, 3, 4)])
 ONLY_GAUSSIAN = ({"epsilon": 1, "delta": 1e-6}, {"zcdp": 0.5}, {"gdp": 1.0})
@@ -440,7 +441,7 @@ def test_what_is_derived_from_a_design_keeps_to_the_best(tmp_path):
     assert dps.sensitivity(plan).scenarios
     first = dps.pilot(dps.Strata([5000, 6000]), epsilon=1, pilot_epsilon=0.3, total=400, pilot_total=40)
     names = [name for name, n in zip(first.strata.names, first.sample_sizes, strict=True) for _ in range(n)]
-    main = dps.main_design(first, names, np.full(len(names), 0.5))
+    main = dps.main_design(first, microdata(names, np.full(len(names), 0.5)))
     assert main.inputs.mechanism == first.inputs.mechanism
     for each in (plan, first):
         assert repr(each).count(" was chosen: ") == 1

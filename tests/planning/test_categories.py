@@ -122,14 +122,6 @@ def test_what_if_questions_work():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (
-            {"release": "sums"},
-            "release='sums' publishes numbers, got 3 categories. Use release=.sums. with",
-        ),
-        (
-            {"release": "mean"},
-            "release='mean' publishes numbers, got 3 categories. Use release=.sums. with",
-        ),
         ({"delta": 1e-6}, "categories support pure epsilon only, got a promise of epsilon with delta"),
         ({"epsilon": None, "gdp": 1.0}, "categories support pure epsilon only, got a promise of GDP"),
         (
@@ -151,11 +143,14 @@ def test_what_does_not_go_with_categories(options, words):
 
 def test_other_functions_that_need_numbers():
     plan = dps.design(STRATA, **ASKED, total=300)
-    with pytest.raises(dps.NotAvailableError, match="a pilot supports numbers only, got 3 categories"):
-        dps.pilot(STRATA, **ASKED, pilot_epsilon=0.3, total=300, pilot_total=50)
-    published = {each.release: each.device_epsilon for each in dps.compare_releases(plan).options}
-    assert set(published) == {"microdata", "sums"}
-    assert published["sums"] is not None  # counts of raw answers are not available
+    published = [(each.release, each.raw_answers) for each in dps.compare_releases(plan).options]
+    assert published == [
+        ("microdata", False),
+        ("sums", False),
+        ("mean", False),
+        ("sums", True),
+        ("mean", True),
+    ]
     with pytest.raises(
         dps.InputError, match=r"means are estimated from numbers, got 3 categories. Use estimate"
     ):

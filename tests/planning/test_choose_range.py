@@ -11,6 +11,7 @@ import commands
 import dpstrata as dps
 from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms import get_mechanism
+from surveys import microdata
 
 STAIRCASE = {"mechanism": "staircase", "local_epsilon": 3}
 
@@ -277,7 +278,7 @@ def test_both_waves_of_a_pilot_say_it_once():
         return names, rng.uniform(0, 9000, plan.total)
 
     answers = field(first)
-    main = dps.main_design(first, *answers)
+    main = dps.main_design(first, microdata(*answers))
     estimates = dps.estimate_means(first, *answers), dps.estimate_means(main, *field(main))
     both = dps.combine_waves(first, main, *estimates)
     assert both.notes.count(SAID) == 1

@@ -193,7 +193,8 @@ def test_commands(tmp_path, strata):
     assert run(tmp_path, "design", *asked, "--total", "300", "--out", "design.json").returncode == 0
     assert "all larger" in run(tmp_path, "sensitivity", "design.json").stdout
     compared = json.loads(run(tmp_path, "compare-releases", "design.json", "--json").stdout)
-    assert (compared["release"], compared["device_epsilon"]) == (["microdata", "sums"], [None, 3.0])
+    assert compared["release"] == ["microdata", "sums", "mean", "sums", "mean"]
+    assert compared["device_epsilon"] == [None, 3.0, 3.0, None, None]
 
 
 # --- every pair of kinds ---------------------------------------------------------------------------
@@ -300,8 +301,8 @@ def test_forms_need_more_people_where_not_everyone_answers():
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"release": "mean"}, "use release='sums' or release='microdata' instead of release='mean'."),
-        ({"device_epsilon": None}, "so release='sums' requires device_epsilon."),
+        ({"release": "mean", "forms": APART}, "release='mean' needs one form with all questions"),
+        ({"device_epsilon": None, "mechanism": "laplace"}, "the office noises counts with discrete Laplace"),
         ({"release": "microdata"}, "remove device_epsilon, or use release='sums'."),
         ({"target_se": 0.1}, "give each question its own target_se (in an XLSForm: dp_target)."),
         ({"local_epsilon_cap": 3.0}, "local_epsilon_cap is for a single question"),
@@ -366,13 +367,6 @@ def test_extreme_budgets_and_importances(epsilon, E, importance):
 # --- steps that are for one question -----------------------------------------------------------------
 
 
-def test_pilots_are_refused(strata):
-    with pytest.raises(
-        dps.NotAvailableError, match="a pilot supports one question only, randomised by itself"
-    ):
-        dps.pilot(strata, questions=three(), epsilon=1, total=60, pilot_epsilon=0.2, pilot_total=20)
-
-
 @pytest.mark.parametrize("release", [SUMS, {}], ids=["sums", "microdata"])
 def test_single_answers_are_not_noised(release):
     """That would spend the budget of a whole row on each of them."""
@@ -390,9 +384,15 @@ def test_every_release_of_a_questionnaire_is_compared(strata):
         assert [(each.release, each.device_epsilon) for each in compared.options] == [
             ("microdata", None),
             ("sums", SUMS["device_epsilon"]),
+            ("mean", SUMS["device_epsilon"]),
+            ("sums", None),
+            ("mean", None),
         ]
-        assert [each.design.variance for each in compared.options] == [rows.variance, tables.variance]
-        assert not any(compared.table()["office_sees_raw_answers"])
+        assert [each.design.variance for each in compared.options[:2]] == [rows.variance, tables.variance]
+        assert compared.table()["office_sees_raw_answers"] == [False, False, False, True, True]
+        trusted = compared.options[3].design
+        assert [form.mechanism for form in trusted.forms] == ["none"]
+        assert trusted.variance < tables.variance
         assert compared.table()["office_epsilon"][1] == SUMS["device_epsilon"]
         assert "typical standard error" in repr(compared)
         assert [each.design is plan for each in compared.options].count(True) == 1

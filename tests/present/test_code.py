@@ -3,6 +3,7 @@
 import json
 import warnings
 
+import numpy as np
 import pytest
 
 import dpstrata as dps
@@ -15,7 +16,11 @@ from dpstrata.present.report.code import (
     python_code_with_strata,
     strata_columns,
 )
+from extent import FULL
+from questionnaires import QUESTIONS as QUESTIONNAIRE
+from questionnaires import fielded, people
 from report_reader import require_document
+from surveys import microdata
 
 NAMES = ["north", 'O\'Brien "x"', "007", "Süd 🙂"]
 STRATA = dps.Strata(
@@ -155,8 +160,8 @@ def test_both_waves_of_a_pilot_are_made_again(tmp_path, monkeypatch):
     assert run_python(python_code_with_strata(first, out="pilot.json")) == first
     names = [name for name, n in zip(NAMES, first.sample_sizes.tolist(), strict=True) for _ in range(n)]
     noised = [0.1 * (i % 10) for i in range(60)]
-    main = dps.main_design(first, names, noised)
-    write_table({"stratum": names, "answer": noised}, tmp_path / "noised.csv")
+    main = dps.main_design(first, microdata(names, noised))
+    write_table({"stratum": names, "answer": noised}, tmp_path / "published.csv")
     assert run_python(python_code_with_strata(main)).digest == main.digest
     write_table(strata_columns(first), tmp_path / "strata.csv")
     for plan, out in ((first, "pilot.json"), (main, "design.json")):
@@ -164,3 +169,33 @@ def test_both_waves_of_a_pilot_are_made_again(tmp_path, monkeypatch):
         done = run_line(tmp_path, command_line(plan, out=out))
         assert done.returncode == 0, done.stderr
         assert dps.load_design(tmp_path / out).digest == plan.digest
+
+
+@pytest.mark.filterwarnings("ignore:.*exceeds the best total")
+@pytest.mark.parametrize("forms", ["auto", "one", [["smokes", "trust"], ["home", "income"]]], ids=str)
+def test_a_pilot_of_a_questionnaire_is_made_again_with_what_was_asked_of_forms(forms, tmp_path, monkeypatch):
+    """Not with the forms that were chosen: the second wave chooses its own."""
+    monkeypatch.chdir(tmp_path)
+    questions = dps.Questionnaire([each for each in QUESTIONNAIRE if each.name != "drinks"])
+    strata = dps.Strata([1500, 2200, 900], names=["a", "b", "c"])
+    waves = {"epsilon": 2, "pilot_epsilon": 0.5, "total": 900, "pilot_total": 200}
+    first = dps.pilot(strata, questions=questions, forms=forms, **waves)
+    questions.to_file("questions.csv")
+    assert run_python(python_code_with_strata(first, out="pilot.json")) == first
+    columns = fielded(first, population(strata, questions), np.random.default_rng(1))
+    main = dps.main_design(first, columns)
+    write_table(columns.to_pydict(), tmp_path / "published.csv")
+    assert run_python(python_code_with_strata(main)) == main
+    if FULL or forms == "auto":
+        write_table(strata_columns(first), tmp_path / "strata.csv")
+        for plan, out in ((first, "pilot.json"), (main, "design.json")):
+            (tmp_path / out).unlink()
+            done = run_line(tmp_path, command_line(plan, out=out))
+            assert done.returncode == 0, done.stderr
+            assert dps.load_design(tmp_path / out).digest == plan.digest
+
+
+def population(strata, questions):
+    """People who answer by chance, with numbers in the middle."""
+    levels = {each.name: each.answer_count or 3 for each in questions}
+    return people(questions, strata.sizes.tolist(), levels, np.random.default_rng(2))

@@ -11,13 +11,13 @@ from scipy.optimize import linprog
 
 import dpstrata as dps
 from dpstrata.errors import InputError
+from dpstrata.fielding.estimate import estimate_closely
 from dpstrata.fielding.randomizers.noise import noise_at, steps_of_reports
 from dpstrata.fielding.results.microdata import estimate_means
-from dpstrata.pilots.spreads import noised_moments
 from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.cells import FEWEST, MOST, CellsNoise
 from problems import answers_of
-from surveys import reports_of
+from surveys import microdata, reports_of
 
 pytestmark = pytest.mark.slow
 
@@ -289,8 +289,10 @@ def test_pilots_learn_spreads_from_cells():
     found = []
     for _ in range(40):
         answers = rng.choice([2.0, 3.0, 4.0], size=int(first.sample_sizes[0]), p=[0.1, 0.8, 0.1])
-        moments = noised_moments(first, np.zeros(len(answers), dtype=int), reports_of(first, "all", answers))
-        found.append(16 * float(moments.variances[0] - moments.noise[0]))
+        reports = reports_of(first, "all", answers)
+        published = microdata(["all"] * len(answers), reports)
+        known = estimate_closely(first, published).questions["answer"].known.reports
+        found.append(16 * float(known.variances[0] - known.constant[0]))
     error = np.std(found) / math.sqrt(len(found))
     assert np.mean(found) == pytest.approx(0.2, abs=5 * error)
     assert error < 0.04

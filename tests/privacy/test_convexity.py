@@ -160,6 +160,32 @@ def test_terms_are_convex_whatever_the_budget(mechanism, form):
         assert mp.diff(form.G, 1) > 0  # so that G rises, and sums are convex too
 
 
+# --- staircase noise at a part of the budget ---------------------------------------------------------
+#
+# v(e/q)/n² is log-convex in n for s, the variance of discrete Laplace noise on one step. That of staircase noise is
+# s·(1 + y)/2 with y = cosh(w/2)^(2/3), w = e(n)/q. w is convex in n, and ln(1 + y) rises with w ever faster: its slope
+# is the product of y/(1 + y) and tanh(w/2)/3, which are positive and rise. So the second factor is log-convex too.
+
+
+@pytest.mark.parametrize("q", [1, 1.7, 4, 30])
+def test_sums_at_a_part_of_the_budget_are_log_convex(q):
+    mechanism = get_mechanism("staircase", answers_of(None))
+    with mp.workdps(40):
+
+        def value(n, C):
+            return mp.log(mechanism.exact_variance(mp.log1p(C / n) / q)) - 2 * mp.log(n)
+
+        for e in BUDGETS[:: few(40, of=400)].tolist():
+            w = mp.mpf(e) / q
+            y = mp.cosh(w / 2) ** (mp.mpf(2) / 3)
+            s = 1 / (2 * mp.sinh(w / 2) ** 2)
+            assert abs(mechanism.exact_variance(w) / (s * (1 + y) / 2) - 1) < mp.mpf(10) ** -25
+            slope = mp.diff(lambda at: mp.log(1 + mp.cosh(at / 2) ** (mp.mpf(2) / 3)), w)
+            assert abs(slope - y / (1 + y) * mp.tanh(w / 2) / 3) < mp.mpf(10) ** -15
+            C = mp.expm1(mp.mpf(e))  # at n = 1
+            assert mp.diff(lambda n, C=C: value(n, C), 1, 2) > 0
+
+
 # --- sine -------------------------------------------------------------------------------------------
 #
 # An interval and its first two derivatives in one variable, all three as intervals that hold every value they take

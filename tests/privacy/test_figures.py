@@ -8,13 +8,15 @@ every figure by itself. Weights, scales and reports are those that ``publish`` u
 
 import itertools
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from mpmath import mp
 
 import dpstrata as dps
-from dpstrata.fielding.figure_grid import figure_grids, report_steps
+from dpstrata.fielding.figure_grid import figure_grids
+from dpstrata.fielding.randomizers import randomizer_of
 from dpstrata.fielding.randomizers.noise import noise_at
 from laws import probabilities
 
@@ -31,7 +33,11 @@ class Survey:
     def __init__(self, plan, answers, drawn=None):
         self.plan, self.m = plan, np.array(answers)
         self.grids = figure_grids(plan, self.m)
-        self.K = report_steps(plan) if plan.inputs.release_form.device or plan.inputs.space.steps else 1
+        self.K = (
+            randomizer_of(plan, 1).figures[0].moved
+            if plan.inputs.release_form.device or plan.inputs.space.steps
+            else 1
+        )
         self.reports = {k: {k: mp.mpf(1)} for k in range(self.K + 1)}
         if plan.inputs.release_form.device is not None:
             device = noise_at(plan, 0)
@@ -187,3 +193,123 @@ def test_two_families_at_half_of_epsilon_would_lose_more():
     ]
     survey.grids = halves
     assert survey.largest_loss(sizes) > 1.05 * epsilon
+
+
+# --- several questions -----------------------------------------------------------------------------
+
+
+class Questions:
+    """The same for a survey of several questions: everyone answers all of them, and each has figures of its own."""
+
+    def __init__(self, plan, sampled, device=None):
+        self.plan, self.m = plan, np.array(sampled)
+        self.grids = figure_grids(plan, self.m)
+        self.figures = randomizer_of(plan, 1).figures
+        self.levels = plan.forms[0].levels
+        self.device = device
+
+    def sent(self, person):
+        """Chances of every row that a device sends for one person's row."""
+        rows = list(itertools.product(*map(range, self.levels)))
+        if self.device is None:
+            return {person: mp.mpf(1)}
+        x = mp.exp(mp.mpf(self.device))
+        return {row: (x if row == person else 1) / (x + len(rows) - 1) for row in rows}
+
+    def counted(self, row):
+        """What a row adds to every figure: a count of yes, or one of each answer."""
+        return tuple(
+            int(level) if len(figures.entries) == 1 else int(level == entry)
+            for level, figures in zip(row, self.figures, strict=True)
+            for entry in range(len(figures.entries))
+        )
+
+    def totals(self, people, m):
+        chances, samples = defaultdict(mp.mpf), list(itertools.combinations(people, m))
+        for sample in samples:
+            known = {(0,) * sum(len(each.entries) for each in self.figures): mp.mpf(1) / len(samples)}
+            for person in sample:
+                more = defaultdict(mp.mpf)
+                for total, chance in known.items():
+                    for row, other in self.sent(person).items():
+                        moved = tuple(a + b for a, b in zip(total, self.counted(row), strict=True))
+                        more[moved] += chance * other
+                known = more
+            for total, chance in known.items():
+                chances[total] += chance
+        return chances
+
+    def published(self, strata):
+        """Chances of all figures together before their noise, and the scale of each."""
+        starts = np.cumsum([0, *(len(each.entries) for each in self.figures)])
+        found, scales = defaultdict(mp.mpf), []
+        for grid in self.grids:
+            scales += [mp.mpf(grid.scale)] * len(self.figures[grid.question].entries)
+        rows = [self.totals(people, int(m)).items() for people, m in zip(strata, self.m, strict=True)]
+        for parts in itertools.product(*rows):
+            figures = tuple(
+                sum(w * parts[i][0][at] for w, i in zip(grid.weights, grid.strata.tolist(), strict=True))
+                for grid in self.grids
+                for at in range(starts[grid.question], starts[grid.question + 1])
+            )
+            found[figures] += mp.fprod(chance for _, chance in parts)
+        return found, scales
+
+    def largest_loss(self, sizes):
+        """Over all populations, and all pairs of rows of the one who differs, in the first stratum."""
+        rows = list(itertools.product(*map(range, self.levels)))
+        worst = mp.mpf(0)
+        everyone = [list(itertools.combinations_with_replacement(rows, sizes[0] - 1))]
+        everyone += [
+            list(itertools.combinations_with_replacement(rows[:1] + rows[-1:], n)) for n in sizes[1:]
+        ]
+        for first, *others in itertools.product(*everyone):
+            ends = []
+            for mine in rows:
+                found, scales = self.published([(mine, *first), *others])
+                ends.append(found)
+            seen = [sorted({figures[g] for end in ends for figures in end}) for g in range(len(scales))]
+            for y in itertools.product(*seen):
+                chances = [
+                    mp.fsum(
+                        c * mp.exp(-mp.fsum(abs(a - b) / s for a, b, s in zip(y, at, scales, strict=True)))
+                        for at, c in end.items()
+                    )
+                    for end in ends
+                ]
+                worst = max(worst, mp.log(max(chances) / min(chances)))
+        return worst
+
+
+YES_NO = dps.Question("smokes", "yes_no", blank=False)
+HOMES = dps.Question("home", "category", categories=["rent", "own", "other"], blank=False)
+
+
+@pytest.mark.parametrize(
+    ("questions", "sizes", "sampled", "columns", "device"),
+    [
+        ([YES_NO, HOMES], (3,), (2,), (), None),
+        ([YES_NO, HOMES], (3,), (2,), (), 1.5),
+        ([YES_NO, dps.Question("drinks", "yes_no", blank=False, importance=3)], (3, 2), (2, 2), (), None),
+        ([HOMES], (3,), (2,), (), None),
+        ([HOMES], (3,), (2,), (), 1.5),
+        ([HOMES], (3, 2), (2, 2), ("b",), None),
+    ],
+)
+def test_figures_of_several_questions_share_the_budget(questions, sizes, sampled, columns, device):
+    epsilon = 0.8
+    plan = design(sizes, sampled, epsilon, columns=columns, questions=questions, device_epsilon=device)
+    survey = Questions(plan, sampled, device)
+    loss = survey.largest_loss(sizes)
+    assert loss <= epsilon * ROUNDING
+    assert loss >= (0.999 if device is None else 0.3) * epsilon
+
+
+def test_every_question_with_the_whole_budget_would_lose_more():
+    plan = design((3,), (2,), 0.8, questions=[YES_NO, HOMES])
+    survey = Questions(plan, (2,))
+    shares = {table.questions[0]: table.budget for table in plan.forms[0].tables}
+    survey.grids = [
+        replace(grid, scale=grid.scale * shares[survey.figures[grid.question].label]) for grid in survey.grids
+    ]
+    assert survey.largest_loss((3,)) > 1.05 * 0.8

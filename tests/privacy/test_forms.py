@@ -13,6 +13,10 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
+from dpstrata.fielding.randomizers import randomizer_of
+from dpstrata.fielding.randomizers.tables import tables_of
+from dpstrata.privacy.mechanisms.staircase import best_width
+from laws import probabilities
 
 ROUNDING = 1 + 1e-10
 
@@ -26,6 +30,7 @@ class Table:
     questions: tuple
     share: float
     sums: bool = False  # of one question: the sum of its levels, and not counts
+    stairs: bool = False  # with staircase noise
 
 
 @dataclass(frozen=True)
@@ -36,9 +41,14 @@ class Form:
     levels: tuple
     people: int
     tables: tuple = ()
+    law: tuple = ()  # of the only question, where devices do not send rows: by level, the chance of every report
+    readings: tuple = ()  # what each of these reports counts
+    raw: bool = False  # what is answered is sent
 
     @property
     def rows(self):
+        if self.law:
+            return [(cell,) for cell in range(len(self.law[0]))]
         return list(itertools.product(*(range(k) for k in self.levels)))
 
     def row(self, person):
@@ -46,11 +56,17 @@ class Form:
 
     def reports(self, person, odds):
         """Probability of each row that is sent: the true one is ``odds`` times as likely as any other."""
+        if self.law:
+            return np.array(self.law[self.row(person)[0]])
         true, rows = self.row(person), self.rows
+        if self.raw:
+            return np.array([float(row == true) for row in rows])
         return np.array([odds if row == true else 1.0 for row in rows]) / (odds + len(rows) - 1)
 
     def counts(self, table):
         """What a report adds to each published number, and by how much a person moves all of them."""
+        if self.law:
+            return np.array(self.readings)[:, None], max(self.readings) - min(self.readings)
         places = [self.questions.index(q) for q in table.questions]
         levels = [self.levels[place] for place in places]
         if table.sums:
@@ -71,11 +87,21 @@ def laplace_at(values, sums, rate):
     return one ** values.shape[1] * np.exp(-rate * distance)
 
 
+def stairs_at(values, sums, rate, steps):
+    """The same of staircase noise on whole steps: b^g for the first r of every stair and b^(g + 1) for the rest."""
+    distance, b = np.abs(values - sums.T), math.exp(-rate)
+    wide = max(1, round(best_width(b) * steps))
+    stair, place = np.divmod(distance, steps)
+    mass = b ** (stair + (place >= wide))
+    whole = sum(2 * b**g * (wide + b * (steps - wide)) for g in range(2000)) - 1
+    return mass / whole
+
+
 class Published:
     """Probabilities of all that is published of a form, given who was dealt it.
 
     Noise beyond the smallest and the largest count changes all probabilities by the same factor, so that every ratio
-    there is occurs between them.
+    there is occurs between them. Between two neighbouring sums a ratio rises or falls, so that those are enough.
     """
 
     def __init__(self, form, odds, office):
@@ -90,8 +116,15 @@ class Published:
         for table in form.tables:
             moves, sensitivity = form.counts(table)
             sums = moves[self.every].sum(axis=1)
-            reach = [range(int(column.max()) + 1) for column in sums.T]
-            values = np.array(list(itertools.product(*reach)))
+            if form.law:
+                values = np.unique(sums, axis=0)
+            else:
+                reach = [range(int(column.max()) + 1) for column in sums.T]
+                values = np.array(list(itertools.product(*reach)))
+            if table.stairs:  # beyond a whole stair all probabilities fall by the same factor
+                values = np.arange(sums.min() - sensitivity, sums.max() + sensitivity + 1)[:, None]
+                parts.append(stairs_at(values, sums, office * table.share, sensitivity))
+                continue
             parts.append(laplace_at(values, sums, office * table.share / sensitivity))
         joint = parts[0]
         for part in parts[1:]:
@@ -149,6 +182,23 @@ def budget_of_sample(forms, N, epsilon):
     return math.log1p(math.expm1(epsilon) * N / sum(form.people for form in forms))
 
 
+def common(form, odds):
+    """The probability with which a report does not depend on the answer: what all answers have in common."""
+    answers = range(len(form.law)) if form.law else form.rows
+    people = [(answer,) if form.law else answer for answer in answers]
+    place = {question: i for i, question in enumerate(form.questions)}
+    alone = replace(form, questions=tuple(place.values()))
+    return float(np.min([alone.reports(person, odds) for person in people], axis=0).sum())
+
+
+def credited_with(e, E, common_mass):
+    """The same by the formula for any device: 1/expm1(e) = 1/((1 − ρ)·expm1(e_c)) + 1/expm1(E)."""
+    if e >= E:
+        return math.inf
+    rest = 1 / math.expm1(e) - 1 / math.expm1(E)
+    return math.log1p(1 / ((1 - common_mass) * rest))
+
+
 def credited(e, E, cells):
     """What the office may spend where devices replace rows already, found by bisection.
 
@@ -184,7 +234,29 @@ ROWS = {
     "a question for everyone": (3, [Form((0, 1), (2, 2), 1), Form((0, 2), (2, 2), 1)]),
     "rows of two": (3, [Form((0, 1), (2, 3), 2)]),
     "five people": (5, [Form((0,), (2,), 2), Form((1,), (2,), 2)]),
+    "a window beside a row": (3, [Form((0,), (2,), 1), Form((1,), (3,), 1)]),
+    "a window beside two rows": (4, [Form((0, 2), (2, 2), 1), Form((1,), (3,), 2)]),
+    "two windows": (4, [Form((0,), (3,), 1), Form((1,), (4,), 1)]),
 }
+
+
+def windows(form, odds, width=2):
+    """Devices of a form that draw a number, ``odds`` times as likely near the answer: no row, but as private."""
+    (levels,) = form.levels
+    laws = []
+    for level in range(levels):
+        mass = np.ones(levels + width - 1)
+        mass[level : level + width] = odds
+        laws.append(tuple(mass / mass.sum()))
+    return replace(form, law=tuple(laws), readings=tuple(range(levels + width - 1)))
+
+
+def with_windows(case, forms, odds):
+    """Let forms of one question draw numbers, where that is the case."""
+    return [
+        windows(f, odds) if "window" in case and len(f.questions) == 1 and f.levels[0] > 2 else f
+        for f in forms
+    ]
 
 
 @pytest.mark.parametrize("case", ROWS)
@@ -193,6 +265,7 @@ def test_published_rows_lose_exactly_epsilon(case, epsilon):
     """Whoever gets which form: ln(1 + (n/N)·(exp(E) − 1)), which is epsilon at E = e(n)."""
     N, forms = ROWS[case]
     E = budget_of_sample(forms, N, epsilon)
+    forms = with_windows(case, forms, math.exp(E))
     odds, offices = [math.exp(E)] * len(forms), [0.0] * len(forms)
     assert central_loss(forms, N, odds, offices) == pytest.approx(epsilon, rel=1e-10)
 
@@ -254,6 +327,14 @@ TABLES = {
         [Form((0,), (2,), 2, (Table((0,), 1.0),)), Form((1,), (2,), 1, (Table((1,), 1.0),))],
     ),
     "five people": (5, [Form((0,), (2,), 2, (Table((0,), 1.0),)), Form((1,), (2,), 2, (Table((1,), 1.0),))]),
+    "a window beside a row": (
+        4,
+        [Form((0,), (2,), 1, (Table((0,), 1.0),)), Form((1,), (3,), 2, (Table((1,), 1.0),))],
+    ),
+    "two windows": (
+        3,
+        [Form((0,), (3,), 1, (Table((0,), 1.0),)), Form((1,), (4,), 1, (Table((1,), 1.0),))],
+    ),
 }
 BUDGETS = [
     (0.1, 1.0),
@@ -268,9 +349,10 @@ BUDGETS = [
 def test_tables_lose_at_most_epsilon(case, epsilon, E):
     """At the office's budget of the sample, before and after credit for the rows that devices replace."""
     N, forms = TABLES[case]
+    forms = with_windows(case, forms, math.exp(E))
     e, odds = budget_of_sample(forms, N, epsilon), [math.exp(E)] * len(forms)
     assert central_loss(forms, N, odds, [e] * len(forms)) <= epsilon * ROUNDING
-    raised = [credited(e, E, len(form.rows)) for form in forms]
+    raised = [credited_with(e, E, common(form, odds[0])) for form in forms]
     assert central_loss(forms, N, odds, raised) <= epsilon * ROUNDING
 
 
@@ -289,6 +371,41 @@ def test_too_large_a_credit_is_noticed(case):
     epsilon, E = 0.8, 3.0
     raised = [1.1 * credited(budget_of_sample(forms, N, epsilon), E, len(form.rows)) for form in forms]
     assert central_loss(forms, N, [math.exp(E)] * len(forms), raised) > epsilon * 1.001
+
+
+# --- raw answers at the office ---------------------------------------------------------------------
+
+RAW = {
+    "everything": (3, [Form((0, 1), (2, 3), 2, (Table((0,), 0.4), Table((1,), 0.6)))]),
+    "cells": (3, [Form((0, 1), (2, 2), 2, (Table((0, 1), 1.0),))]),
+    "a sum beside a count": (
+        3,
+        [Form((0, 1), (4, 2), 2, (Table((0,), 0.5, sums=True, stairs=True), Table((1,), 0.5)))],
+    ),
+    "a sum alone": (4, [Form((0,), (3,), 2, (Table((0,), 1.0, sums=True, stairs=True),))]),
+    "two forms": (
+        4,
+        [
+            Form((0,), (2,), 1, (Table((0,), 1.0),)),
+            Form((1,), (4,), 2, (Table((1,), 1.0, sums=True, stairs=True),)),
+        ],
+    ),
+    "everyone in the sample": (2, [Form((0, 1), (2, 3), 2, (Table((0,), 0.3), Table((1,), 0.7)))]),
+}
+
+
+@pytest.mark.parametrize("case", RAW)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.0])
+def test_tables_of_raw_answers_lose_epsilon(case, epsilon):
+    """At the whole budget of the sample, shared by the tables of a form; exactly that where someone is alone."""
+    N, forms = RAW[case]
+    forms = [replace(form, raw=True) for form in forms]
+    e = budget_of_sample(forms, N, epsilon)
+    loss = central_loss(forms, N, [1.0] * len(forms), [e] * len(forms))
+    assert loss <= epsilon * ROUNDING
+    assert loss >= 0.6 * epsilon
+    more = central_loss(forms, N, [1.0] * len(forms), [1.5 * e] * len(forms))
+    assert more > epsilon
 
 
 def loss_to_those_who_know(form, E, office):
@@ -332,13 +449,13 @@ def _questionnaire(kinds, **more):
 
 
 def _as_textbook(plan):
-    """Take a design apart: its forms, and nothing that follows from budgets."""
+    """Take a design apart: its forms, and nothing that follows from budgets but how cells are drawn."""
     place = {question.name: i for i, question in enumerate(plan.inputs.questions)}
     kinds = [question.kind for question in plan.inputs.questions]
     return [
         Form(
             tuple(place[name] for name in form.questions),
-            form.levels,
+            form.levels if all(form.levels) else (3,),
             int(form.sample_sizes[0]),
             tuple(
                 Table(
@@ -348,9 +465,20 @@ def _as_textbook(plan):
                 )
                 for table in form.tables
             ),
+            **_law(plan, t),
         )
-        for form in plan.forms
+        for t, form in enumerate(plan.forms)
     ]
+
+
+def _law(plan, t):
+    """How a form is drawn whose only question has a mechanism of its own: a law for each point of the scale."""
+    if plan.forms[t].levels != (0,):
+        return {}
+    noise = randomizer_of(plan, t + 1).noise_in(0)
+    laws = [probabilities(noise, level)[1] for level in range(len(noise.level_places))]
+    readings = noise.in_units(np.arange(noise.cells))
+    return {"law": tuple(map(tuple, laws)), "readings": tuple((readings / 2**30).round(6).tolist())}
 
 
 PLANS = [
@@ -377,12 +505,51 @@ def test_planned_tables_lose_at_most_epsilon(kinds, forms, N, n, epsilon, E):
     )
     textbook = _as_textbook(plan)
     assert sum(form.people for form in textbook) == n
-    assert [len(form.rows) for form in textbook] == [form.cells for form in plan.forms]
     e = budget_of_sample(textbook, N, epsilon)
     assert plan.local_epsilons == pytest.approx([e], rel=1e-12)
     offices = plan.problem.forms.office_budgets(plan.local_epsilons)[0]
-    assert offices == pytest.approx([credited(e, E, form.cells) for form in plan.forms], rel=1e-9)
+    masses = [common(form, math.exp(E)) for form in textbook]
+    assert offices == pytest.approx([credited_with(e, E, mass) for mass in masses], rel=1e-9)
+    for form, mass, office in zip(textbook, masses, offices, strict=True):
+        if not form.law:
+            assert credited(e, E, len(form.rows)) == pytest.approx(office, rel=1e-9), mass
     assert central_loss(textbook, N, [math.exp(E)] * len(textbook), offices.tolist()) <= epsilon * ROUNDING
+
+
+@pytest.mark.parametrize(
+    ("kinds", "forms", "N", "n"),
+    [
+        (["yes_no", "scale"], "one", 4, 2),
+        (["category", "yes_no"], "one", 3, 2),
+        (["scale"], "one", 4, 2),
+        (["yes_no", "scale", "yes_no"], [["q0"], ["q1", "q2"]], 4, 4),
+    ],
+)
+@pytest.mark.parametrize("epsilon", [0.3, 1.5])
+def test_planned_tables_of_raw_answers_lose_at_most_epsilon(kinds, forms, N, n, epsilon):
+    """With the noise that the library draws, on a grid of whole points."""
+    plan = dps.design(
+        dps.Strata([N]),
+        questions=_questionnaire(kinds),
+        forms=forms,
+        epsilon=epsilon,
+        release="sums",
+        total=n,
+    )
+    e = budget_of_sample(_as_textbook(plan), N, epsilon)
+    textbook = []
+    for t, form in enumerate(_as_textbook(plan)):
+        tables = []
+        for table, made in zip(form.tables, tables_of(plan, t), strict=True):
+            noise = made.noise(e * made.table.budget)
+            stairs = type(noise).__name__ == "_Stairs"
+            assert noise.e == pytest.approx(e * table.share, rel=1e-12)
+            assert stairs == table.sums
+            assert stairs or noise.steps == (1 if made.entries == ("yes",) else 2)
+            tables.append(replace(table, stairs=stairs))
+        textbook.append(replace(form, raw=True, law=(), tables=tuple(tables)))
+    assert [form.people for form in textbook] == [int(form.sample_sizes[0]) for form in plan.forms]
+    assert central_loss(textbook, N, [1.0] * len(textbook), [e] * len(textbook)) <= epsilon * ROUNDING
 
 
 @pytest.mark.parametrize(("kinds", "forms", "N", "n"), PLANS)
@@ -396,9 +563,10 @@ def test_planned_rows_lose_exactly_epsilon(kinds, forms, N, n):
         min_per_stratum=1,
     )
     textbook = _as_textbook(plan)
-    replaced = [form.replaced for form in plan.forms]
-    odds = [1 + form.cells * (1 - rho) / rho for form, rho in zip(plan.forms, replaced, strict=True)]
-    assert odds == pytest.approx([odds[0]] * len(odds), rel=1e-12)
+    rows = [form for form in plan.forms if form.cells]
+    odds = [1 + form.cells * (1 - form.replaced) / form.replaced for form in rows]
+    odds = [math.exp(plan.local_epsilons[0])] * len(plan.forms) if not odds else odds[:1] * len(plan.forms)
+    assert odds[0] == pytest.approx(math.exp(plan.local_epsilons[0]), rel=1e-9)
     assert central_loss(textbook, N, odds, [0.0] * len(odds)) == pytest.approx(0.7, rel=1e-9)
 
 
@@ -473,7 +641,10 @@ def test_all_forms_of_a_stratum_share_the_budgets():
         release="sums",
         total=60,
     )
-    odds = [form.cells * (1 - form.replaced) / form.replaced for form in plan.forms]
-    assert odds == pytest.approx([math.expm1(4.0)] * 3, rel=1e-12)
+    rows = [form for form in plan.forms if form.cells]
+    odds = [form.cells * (1 - form.replaced) / form.replaced for form in rows]
+    assert odds == pytest.approx([math.expm1(4.0)] * 2, rel=1e-12)
+    alone = randomizer_of(plan, 3)
+    assert [alone.noise_in(stratum).e for stratum in range(2)] == pytest.approx([4.0] * 2, rel=1e-12)
     assert plan.local_epsilons.shape == (2,)
     assert not any("epsilon" in name or "budget" in name for name in plan.forms[0].__slots__)

@@ -9,14 +9,27 @@ from mpmath import mp
 from dpstrata.allocation.terms import Terms
 from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.kernels import point
-from dpstrata.privacy.mechanisms.noise import NO_NOISE, RowNoise, ScaledNoise, TableNoise
+from dpstrata.privacy.mechanisms.noise import NO_NOISE, RowNoise, ScaledNoise, SummedNoise, TableNoise
 from dpstrata.privacy.promises.epsilon import PureEpsilon
 from problems import answers_of
 
 SINE = get_mechanism("sine", answers_of(None, 8.0))
 TABLES = TableNoise(np.array([0.5, 0.25]), np.array([1.0, 3.0]))
 ROWS = RowNoise(0.7, 0.2)
-NOISES = [ScaledNoise(SINE, 0.3), TABLES, ScaledNoise(TABLES, 2.0), ROWS, ScaledNoise(ROWS, 0.5), NO_NOISE]
+# a count beside two sums, one of them with half of the budget
+SUMS = TableNoise(
+    np.array([0.5, 0.25, 0.1]),
+    np.array([2.0, 3.0, 1.0]),
+    get_mechanism("staircase", answers_of(None, 5.0)),
+    np.array([False, True, True]),
+)
+MIXED = SummedNoise(
+    [ROWS, ScaledNoise(SINE, 0.02), ScaledNoise(get_mechanism("cells", answers_of(4, 4.0)), 0.1)]
+)
+NOISES = [
+    *(ScaledNoise(SINE, 0.3), TABLES, ScaledNoise(TABLES, 2.0), ROWS, ScaledNoise(ROWS, 0.5), NO_NOISE),
+    *(SUMS, MIXED, SummedNoise([ROWS, ScaledNoise(ROWS, 0.5)]), SummedNoise([SUMS, TABLES])),
+]
 
 
 @pytest.mark.parametrize("noise", NOISES)

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import dpstrata as dps
-from dpstrata.pilots.pilot import pilot_weight
-from dpstrata.pilots.spreads import pilot_spreads
-from dpstrata.simulation.pilot import _moments
+from dpstrata.pilots.pilot import pilot_weights
+from dpstrata.simulation.pilot import _published
+from dpstrata.simulation.stratum import Stratum
 from extent import few
+from surveys import microdata
 
 SIZES = [4000, 6000, 3000]
 
@@ -53,7 +54,7 @@ def test_it_agrees_with_two_waves_carried_out_from_end_to_end():
     truth = float(np.concatenate(people).mean())
     weights = np.array(SIZES) / sum(SIZES)
     generator = np.random.default_rng(5)
-    weight = pilot_weight(first)
+    weight = pilot_weights(first)["answer"]
 
     def wave(plan):
         values = [
@@ -68,7 +69,7 @@ def test_it_agrees_with_two_waves_carried_out_from_end_to_end():
     names = np.array(first.strata.names)
     for _ in range(few(200, of=700)):
         values, one = wave(first)
-        main = dps.main_design(first, np.repeat(names, first.sample_sizes).tolist(), np.concatenate(values))
+        main = dps.main_design(first, microdata(np.repeat(names, first.sample_sizes), np.concatenate(values)))
         errors.append(weight * one + (1 - weight) * wave(main)[1] - truth)
     squares = np.array(errors) ** 2
     result = dps.simulate_pilot(first, people, replications=300, seed=2)
@@ -93,16 +94,18 @@ def test_simulated_pilots_show_the_truth_on_average(mechanism):
     first = first_wave(
         mechanism=mechanism, questions="yes_no" if mechanism == "randomized_response" else (0, 1)
     )
-    people = yes_no(0.5, 0.02, 0.1)
-    moments = _moments(first, people, 3000, np.random.default_rng(3))
-    spread = [values.var(ddof=1) for values in people]
-    for found, right in (
-        (moments.means, [0.5, 0.02, 0.1]),
-        (moments.variances - moments.noise, spread),
-    ):
-        error = found.std(axis=0, ddof=1) / np.sqrt(3000)
-        assert np.all(np.abs(found.mean(axis=0) - right) < 4.5 * error)
-    assert pilot_spreads(first, moments).shape == (3000, 3)
+    people, repeats = yes_no(0.5, 0.02, 0.1), few(400, of=3000)
+    generator = np.random.default_rng(3)
+    strata = [Stratum(first, i, {"answer": each}) for i, each in enumerate(people)]
+    found = [_published(first, strata, generator)[0] for _ in range(repeats)]
+    shown = {"mean": [(each.figures[0].estimates, [0.5, 0.02, 0.1]) for each in found]}
+    if mechanism != "randomized_response":
+        spread = [values.var(ddof=1) for values in people]
+        shown["spread"] = [(each.reports.variances - each.reports.constant, spread) for each in found]
+    for pairs in shown.values():
+        estimates, right = (np.array(each) for each in zip(*pairs, strict=True))
+        error = estimates.std(axis=0, ddof=1) / np.sqrt(repeats)
+        assert np.all(np.abs(estimates.mean(axis=0) - right[0]) < 5 * error)
 
 
 def test_a_seed_repeats_it_and_it_says_that_it_protects_nobody():

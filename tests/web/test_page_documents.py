@@ -28,13 +28,13 @@ def test_a_document_opens_with_its_own_question_or_not_at_all(visit, strata, tmp
     open_file(visit, "design.json", saved(clipped))
     expect(notice).to_contain_text("clip, for which the page has no control")
     for content in (
-        b'{"format": "dpstrata.design", "version": 4, "strata": []}',
-        b'{"format": "dpstrata.design", "version": 4, "strata": [1]}',
+        b'{"format": "dpstrata.design", "version": 5, "strata": []}',
+        b'{"format": "dpstrata.design", "version": 5, "strata": [1]}',
     ):
         open_file(visit, "design.json", content)
         expect(notice).to_contain_text("This design document is damaged.")
     open_file(visit, "design.json", b'{"format": "dpstrata.design", "version": 2, "strata": [1]}')
-    expect(notice).to_contain_text("This design document is of version 2; the page opens version 4.")
+    expect(notice).to_contain_text("This design document is of version 2; the page opens version 5.")
     open_file(visit, "plan.json", b"null")
     expect(notice).to_contain_text("neither a plan file nor a design document")
     visit.headline(FIRST)

@@ -202,11 +202,15 @@ def test_rows_that_cannot_be_protected_are_left_out_if_that_is_wished(visit, tmp
     visit.settle()
 
 
-def test_raw_answers_of_a_questionnaire_never_reach_the_office(visit):
+def test_a_questionnaire_may_be_protected_against_the_public_alone(visit):
     visit.page.locator('input[name="against"][value="public"]').check()
     visit.button("Add a question").click()
-    expect(visit.page.locator('input[name="against"][value="office"]')).to_be_checked()
+    expect(visit.page.locator('input[name="against"][value="public"]')).to_be_checked()
     visit.headline("for the share of any category")
+    visit.button("Add a question").click()
+    visit.headline("200 interviews give a typical standard error")
+    visit.page.locator('input[name="against"][value="office"]').check()
+    visit.headline("typical standard error")
 
 
 def test_what_speaks_of_a_single_question_is_not_asked(visit):
@@ -217,11 +221,12 @@ def test_what_speaks_of_a_single_question_is_not_asked(visit):
     visit.headline("typical standard error")
     for name in ("mechanism", "questions", "objective", "local_epsilon_cap"):
         expect(visit.control(name)).to_have_count(0)
-    expect(visit.page.locator(".one-question")).to_contain_text("devices randomise whole rows")
+    expect(visit.page.locator(".one-question")).to_contain_text(
+        "Every question of a questionnaire says itself"
+    )
     expect(visit.page.locator('input[name="question"]')).to_have_count(2)
     public = visit.page.locator('label:has(input[name="against"][value="public"])')
-    expect(public.locator("input")).to_be_disabled()
-    expect(public).to_contain_text("A questionnaire is always randomised on respondents' devices")
+    expect(public).to_contain_text("200 invited, standard error")
     published = visit.page.locator('label:has(input[name="against"][value="published"])')
     expect(published).to_contain_text("200 invited, standard error")
     field(visit, 0, "target_margin").fill("0.2")

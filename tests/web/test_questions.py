@@ -91,7 +91,8 @@ def test_the_file_of_questions_is_read_again(four):
 def test_whom_a_questionnaire_protects_against_is_told(options, against):
     answer = json.loads(asked("protection", **options).content)
     assert answer["against"] == against
-    assert set(answer["choices"]) == {"office", "published"}
+    assert set(answer["choices"]) == {"public", "office", "published"}
+    assert answer["choices"]["public"]["standard_error"] < answer["choices"]["office"]["standard_error"]
     microdata = planned(release="microdata", device_epsilon=None)
     for name, plan in (("office", planned()), ("published", microdata)):
         assert answer["choices"][name]["total"] == plan.total == 1000

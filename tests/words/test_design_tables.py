@@ -164,7 +164,7 @@ def test_forms_that_are_far_from_the_best_say_so():
 def test_the_promise_speaks_of_rows_and_forms(plan, rows):
     world, office, leak = plan.privacy["sentences"]
     assert "a person's answers, all of them together, by a factor of at most 2.72" in world
-    assert "is sent as it is or replaced by a random one" in office
+    assert "row of answers is randomised on their own device" in office
     assert "factor of at most 54.60 (device epsilon = 4), however many questions the form has" in office
     assert leak == "If the office's file leaks, protection is limited to a factor of 54.60 for the whole row."
     largest = float(rows.local_epsilons.max())

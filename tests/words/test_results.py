@@ -7,6 +7,7 @@ import dpstrata as dps
 from dpstrata.words.numbers import factor_up, round_up
 from dpstrata.words.results import headline_of_results, method_of_results, promise_in_words
 from questionnaires import estimated_tables, small_plan
+from surveys import microdata
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +16,7 @@ def waves():
     first = dps.pilot(strata, epsilon=1, pilot_epsilon=0.3, total=400, pilot_total=90, questions="yes_no")
     names = [name for name, n in zip(strata.names, first.sample_sizes, strict=True) for _ in range(n)]
     noised = [dps.randomize(first, name, i % 2).value for i, name in enumerate(names)]
-    return first, dps.main_design(first, names, noised)
+    return first, dps.main_design(first, microdata(names, noised))
 
 
 def test_two_waves_promise_what_both_spend(waves):

@@ -49,16 +49,16 @@ function levelsOf(last, angle) {
 }
 
 // Where an answer lies between the first and the last one that can be given, as a fraction.
-function shareOf({ name, kind, lower, upper, values }, answer) {
+function shareOf({ name, kind, lower, upper, values, points = values }, answer) {
   const number = DECIMAL.test(answer) ? Number(answer) : NaN;
   if (kind === "number" && number >= Number(lower) && number <= Number(upper)) {
     const [[n, d], [ln, ld], [un, ud]] = [number, Number(lower), Number(upper)].map((each) => fraction(String(each)));
     return [(n * ld - ln * d) * ud, (un * ld - ln * ud) * d];
   }
   const given = String(answer ?? "") || "no answer"; // as a blank is called, where there may be one
-  const place = kind === "number" ? -1 : values.findIndex((value) => (kind === "scale" ? Number(value) === number : value === given));
+  const place = kind === "number" ? -1 : points.findIndex((value) => (kind === "scale" ? Number(value) === number : value === given));
   if (place < 0) throw new RangeError(`question ${name}: this answer cannot be given`);
-  return [BigInt(place), BigInt(values.length - 1)];
+  return [BigInt(place), BigInt(points.length - 1)];
 }
 
 // The level of a share: one of the two next to it, up or down at random, so that its expectation stays.

@@ -8,7 +8,7 @@ export const textOf = (question, language) => question.text[language.place];
 
 // Answers in the order in which they are offered: yes comes before no, which is the first level, unless the kit says
 // otherwise.
-const offered = ({ kind, values, noFirst }) => (kind === "yes_no" && !noFirst ? ["yes", "no", ...values.slice(2)] : values);
+const offered = ({ kind, values, points = values, noFirst }) => (kind === "yes_no" && !noFirst ? ["yes", "no", ...values.slice(2)] : points);
 
 // What the answer of a level is called.
 export function labelOf(question, value, language) {
@@ -47,7 +47,7 @@ export function controls(question, id, given, language, take) {
     event.target.closest("[aria-invalid]")?.removeAttribute("aria-invalid");
     take(event.target.value);
   };
-  if (question.kind !== "number" && question.values.length <= MOST_BUTTONS) {
+  if (question.kind !== "number" && offered(question).length <= MOST_BUTTONS) {
     const choices = offered(question).map((value) =>
       h(
         "label",

@@ -59,7 +59,7 @@ export function Controls({ plan, population, range, problem, misfits, lost, onCh
           least=${limits[0]} most=${limits[1]} whole=${whole} words=${QUESTION_WORDS[options.question]}
           value=${options[options.question]} error=${failed(options.question)} onSet=${set} onRest=${onRest} onPause=${onPause} />
       </fieldset>
-      ${asksMany ? html`<p class="control soft one-question">With a questionnaire, devices randomise ${plan.questions.rows.length > 1 ? "whole rows of answers" : "answers"}. Every question says itself what can be answered and how important it is, so there is no mechanism, no range of answers, no cap and no objective to choose.</p>` : html`<${Select} name="mechanism" label="Mechanism" choices=${CHOICES.mechanism} value=${options.mechanism} error=${failed("mechanism")} onSet=${set}
+      ${asksMany ? html`<p class="control soft one-question">Every question of a questionnaire says itself what can be answered and how important it is, so there is no mechanism, no range of answers, no cap and no objective to choose.</p>` : html`<${Select} name="mechanism" label="Mechanism" choices=${CHOICES.mechanism} value=${options.mechanism} error=${failed("mechanism")} onSet=${set}
         misfits=${misfits} words="The kind of noise. Which kinds fit depends on the answers and on what is published." />
       <${Reasons} misfits=${misfits} />`}
       ${!asksMany && options.mechanism === "gaussian" && html`<${Field} name="delta" label="Delta" unit="between 0 and 1" value=${options.delta}
@@ -69,8 +69,7 @@ export function Controls({ plan, population, range, problem, misfits, lost, onCh
         ${!asksMany && html`<${Field} name="questions" label="Answers" unit="lower:upper, lower:upper:step or a|b|c" value=${options.questions} suggestions=${ANSWERS}
           error=${failed("questions")} onSet=${set} words="The smallest and the largest possible answer, and the step of a grid; yes_no means yes or no; names between | are categories." />`}
         <${Select} name="release" label="What is published" choices=${CHOICES.release} value=${options.release} error=${failed("release")} onSet=${set}
-          misfits=${asksMany ? { mean: [] } : {}}
-          words=${asksMany ? "Sums: the office adds up what devices send and adds noise once. A questionnaire cannot publish one number only: it has many." : "Sums: the office adds up the answers of each stratum and adds noise to each sum once, far less of it."} />
+          words="Sums: the office adds up the answers of each stratum and adds noise to each sum once, far less of it." />
         ${!asksMany && html`<${Field} name="local_epsilon_cap" label="Local epsilon cap" unit="ε of one answer; empty for none" value=${options.local_epsilon_cap}
           error=${failed("local_epsilon_cap")} onSet=${set}
           words="The most that one noised answer may reveal to someone who knows who gave it." />

@@ -318,7 +318,7 @@ const WITHOUT_CONTROL = Object.fromEntries(
   Object.entries(OPTIONS).filter(([name]) => !NAMES.includes(name)).map(([name, option]) => [name, option.default]),
 );
 
-const VERSION = 4; // of design documents
+const VERSION = 5; // of design documents
 
 function fromDocument(data) {
   if (data.version !== VERSION) throw new Error(`This design document is of version ${data.version}; the page opens version ${VERSION}. Make the design again.`);
@@ -348,9 +348,9 @@ function isNamed({ forms, questions: { questions } }) {
 }
 
 // Whether the only question is on a form although nothing about it requires one.
-function isOnForm({ forms, questions: { questions }, release, device_epsilon }) {
-  const [{ kind, blank }, ...others] = questions;
-  const counted = release === "sums" && device_epsilon !== null && (kind === "category" || blank);
+function isOnForm({ forms, questions: { questions }, release }) {
+  const [{ kind, blank, levels }, ...others] = questions;
+  const counted = levels !== null || (release !== "microdata" && (kind === "category" || blank));
   return forms !== "auto" && others.length === 0 && !counted;
 }
 

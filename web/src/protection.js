@@ -15,8 +15,6 @@ const CHOICES = {
   published: ["The office too, and every answer is published", "Every answer is noised on its own device, as strongly as publishing all of them requires, and then published."],
 };
 
-const NEVER_RAW = "A questionnaire is always randomised on respondents' devices, so the office never sees raw answers.";
-
 // What the plan's own options amount to.
 function chosen(options) {
   if (!hasDevices(options)) return "published";
@@ -40,9 +38,9 @@ export function Protection({ plan, lost, error, onChange, onSet }) {
   return html`<fieldset class="control protection">
     <legend>Whom must it protect against?</legend>
     ${Object.entries(CHOICES).map(([name, [title, words]]) => html`<label class="option"><input type="radio" name="against" value=${name}
-      checked=${now === name} disabled=${asksMany && name === "public"} onChange=${() => onChange({ ...plan, options: choose(name, options) }, null)} />
-      <span class="title">${title}</span><span class="soft">${words}</span><${Cost} figures=${answer?.choices[name]} reason=${asksMany && name === "public" ? NEVER_RAW : null} known=${Boolean(answer)} none=${isEmpty(plan) || (!answer && !stale)} reached=${asksMany && hasTargets(plan.questions)} stale=${stale} /></label>`)}
-    ${hasDevices(options) && html`<${Field} name="device_epsilon" label="Budget of respondents' devices" unit=${asksMany ? "ε" : "ε; empty if the office sees raw answers"}
+      checked=${now === name} onChange=${() => onChange({ ...plan, options: choose(name, options) }, null)} />
+      <span class="title">${title}</span><span class="soft">${words}</span><${Cost} figures=${answer?.choices[name]} known=${Boolean(answer)} none=${isEmpty(plan) || (!answer && !stale)} reached=${asksMany && hasTargets(plan.questions)} stale=${stale} /></label>`)}
+    ${hasDevices(options) && html`<${Field} name="device_epsilon" label="Budget of respondents' devices" unit="ε; empty if the office sees raw answers"
       value=${options.device_epsilon} error=${error} onSet=${onSet}
       words="The most that the office, or whoever gets hold of its file, can learn from what a device sends." />`}
     <${Meaning} answer=${answer} stale=${stale} language=${language} onLanguage=${setLanguage} />
@@ -50,10 +48,10 @@ export function Protection({ plan, lost, error, onChange, onSet }) {
 }
 
 // What a choice gives: how precise the result would be with as many people, or how many people the same result takes.
-function Cost({ figures, reason, known, none, reached, stale }) {
+function Cost({ figures, known, none, reached, stale }) {
   if (none) return null; // of an empty plan, or one that is refused
   if (!known) return html`<span class="cost soft">…</span>`;
-  if (reason || !figures) return html`<span class="cost soft">${reason ?? "Not possible with this plan."}</span>`;
+  if (!figures) return html`<span class="cost soft">Not possible with this plan.</span>`;
   if (figures.total === null) return html`<span class="cost soft">No plan reaches this goal.</span>`;
   const precision = reached ? "every margin reached" : figures.standard_error === null ? `objective ${significant(figures.variance, 3)}` : `standard error ${significant(figures.standard_error, 3)}`;
   const office = figures.office_sees_raw_answers ? "" : figures.office_epsilon === null ? "" : `; against the office ε ${budget(figures.office_epsilon)}`;

@@ -5,7 +5,6 @@ import { useEffect } from "preact/hooks";
 import { ask } from "./api.js";
 import { count, percent, significant } from "./format.js";
 import { toRequest } from "./plan.js";
-import { choose } from "./protection.js";
 import { EMPTY, inWords, KINDS, readQuestions, shownColumns, titleOf, withUsualColumns } from "./questions.js";
 import { FileButton, Problems } from "./table.js";
 
@@ -17,7 +16,6 @@ const isWide = (name) => ["name", "categories"].includes(name) || /^(text|labels
 export function Questionnaire({ plan, result, cells, sought, notice, onChange, onSaid, onProblem }) {
   const { questions } = plan;
   useEffect(() => sought && goTo(sought.row, sought.column), [sought]);
-  // A questionnaire is always randomised on devices, so the office never sees raw answers.
   const put = (next, gesture = null) => onChange((current) => withQuestions(current, next), gesture);
   const add = () => put(addQuestion(questions ?? EMPTY));
   const open = async (file) => {
@@ -41,7 +39,7 @@ export function Questionnaire({ plan, result, cells, sought, notice, onChange, o
   return html`<section class="questionnaire card" aria-labelledby="questionnaire-heading" onDrop=${drop}>
     <div class="section-head">
       <div><h2 id="questionnaire-heading">Questionnaire</h2>
-        <p class="soft">${questions ? (questions.rows.length > 1 ? "Every person gets one form; devices randomise its answers together. The first chart shows every question." : "Everyone in the sample is asked this question.") : "This plan is for a single question. Add questions, or open or drop an XLSForm or a table of questions here."}</p></div>
+        <p class="soft">${questions ? (questions.rows.length > 1 ? "Every person gets one form, or everyone all questions. The first chart shows every question." : "Everyone in the sample is asked this question.") : "This plan is for a single question. Add questions, or open or drop an XLSForm or a table of questions here."}</p></div>
       <div class="buttons">
         <button type="button" onClick=${add}>Add a question</button>
         <${FileButton} label="Open a questionnaire" accept=".xlsx,.xls,.ods,.csv,.tsv,.parquet" onFile=${open} />
@@ -70,10 +68,8 @@ async function openPreview(plan) {
 
 export function withQuestions(plan, questions) {
   if (!questions) return { ...plan, questions: undefined };
-  const { release, device_epsilon: devices, question } = plan.options;
-  const shown = release === "microdata" || (release === "sums" && devices.trim() !== "");
-  const options = shown ? plan.options : { ...choose("office", plan.options), release: "sums" };
-  return { ...plan, questions, options: question.startsWith("target_") ? { ...options, question: "total" } : options };
+  const { options } = plan;
+  return { ...plan, questions, options: options.question.startsWith("target_") ? { ...options, question: "total" } : options };
 }
 
 const goTo = (row, name) => document.querySelector(`[data-question="${row}"][data-field="${CSS.escape(name)}"]`)?.focus();

@@ -15,6 +15,7 @@ const ALWAYS = {
   blank: "May be left blank",
 };
 const SOMETIMES = {
+  levels: "Levels (all: every point counted)",
   target_se: "Standard error to reach",
   together: "Kept together as",
   everyone: "On every form",

@@ -366,7 +366,9 @@ def figures_of(partitions: Sequence[Partition], scales: Sequence[FloatArray]) ->
     )
 
 
-def families_of(terms: Terms, partitions: Sequence[Partition], *, stretch: float = 1.0) -> tuple[Family, ...]:
+def families_of(
+    terms: Terms, partitions: Sequence[Partition], *, stretch: float = 1.0, weight: float = 1.0
+) -> tuple[Family, ...]:
     """State the figures that are published: one of the population, or one for each domain.
 
     Every column of domains is a family. Its figures give the population mean too, each weighted by its share
@@ -380,17 +382,19 @@ def families_of(terms: Terms, partitions: Sequence[Partition], *, stretch: float
         As they are found: the whole population first.
     stretch : float
         By how many ranges what devices send can move.
+    weight : float
+        How often the noise of a figure counts: the figures of several questions share a budget.
     """
     columns = published(partitions)
     if not columns or columns[0].column is None:
         whole = np.zeros(len(terms), dtype=np.int64)
-        return (Family(whole, np.abs(terms.coefficients) * stretch, np.ones(1)),)
+        return (Family(whole, np.abs(terms.coefficients) * stretch, np.full(1, weight)),)
     people = int(terms.sizes.sum())
     return tuple(
         Family(
             part.codes,
             terms.sizes / part.populations[part.codes] * stretch,
-            (part.populations / people) ** 2 / len(columns),
+            weight * (part.populations / people) ** 2 / len(columns),
         )
         for part in columns
     )

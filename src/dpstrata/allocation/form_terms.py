@@ -28,7 +28,7 @@ from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import point
 from dpstrata.privacy.mechanisms.noise import Noise
-from dpstrata.survey.forms import FormPlan, Table
+from dpstrata.survey.forms import RAW, ROWS, FormPlan, Table
 from dpstrata.survey.releases.base import Release
 
 _ONE = read_only(np.ones(1))
@@ -96,6 +96,11 @@ class FormTerms(ABC):
     @abstractmethod
     def noise(self) -> Noise:
         """Return the noise whose budget depends on n, of all questions together."""
+
+    @property
+    def figure_factors(self) -> FloatArray:
+        """How many times 2b² each question's figures have as noise, where figures of the scale b have it."""
+        return _ONE
 
     @property
     @abstractmethod
@@ -228,7 +233,8 @@ class OneQuestion(FormTerms):
         replaced = self.release.noised_at and self.mechanism.replaces
         levels = (self.mechanism.space.values or 0) if replaced else 0
         tables = (Table((self.name,), 1.0),) if self.noise_power == 2 else ()
-        return (FormPlan((self.name,), (levels,), 1.0, tables),)
+        mechanism = RAW if self.release.gets_raw else ROWS if replaced else self.mechanism.name
+        return (FormPlan((self.name,), (levels,), 1.0, tables, mechanism),)
 
     # --- the term of a stratum ----------------------------------------------------------------
 

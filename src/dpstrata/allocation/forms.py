@@ -20,13 +20,16 @@ convex in x. With a price :math:`\lambda` for :math:`\sum_g x_g = 1` the best sh
 
 which is :math:`(\sum_g \sqrt{a_g})^2` where no question is for everyone. If :math:`\lambda` would fall below
 :math:`-b_0`, of a form with nothing but the questions for everyone, that form gets the people that are left.
+
+The only question of a form need not be sent as a row: :math:`a_g` is then the variance that a mechanism of
+its own gives it, where that is less.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -35,6 +38,7 @@ import numpy as np
 from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray, read_only
 from dpstrata.privacy.rows import Quadratic
+from dpstrata.survey.forms import ROWS
 
 _STEPS = 60  # of Newton's method; it needs about five
 _SMALL = 1e-12  # a share of people that is none
@@ -83,10 +87,13 @@ class FormItem:
         Positions of the questions.
     choices : tuple of LevelChoice
         The ways to ask it: for a number, one for each count of levels.
+    alone : mapping of str to float
+        By mechanism that can noise it by itself, on a form with nothing else: its weighted variance.
     """
 
     questions: tuple[int, ...]
     choices: tuple[LevelChoice, ...]
+    alone: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.choices:
@@ -109,6 +116,8 @@ class Form:
         K, everything counted.
     share : float
         The part of the people who get this form.
+    mechanism : str
+        What noises its only item by itself; otherwise a row is sent.
     """
 
     items: tuple[int, ...]
@@ -116,6 +125,7 @@ class Form:
     everyone: tuple[int, ...]
     cells: int
     share: float
+    mechanism: str = ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +159,8 @@ class Options(NamedTuple):
         Constant, linear and square coefficients: 3 by parts by options.
     present : array of bool
         Which parts there are, by options.
+    alone : array
+        Variance of the item on a form with nothing else, by a mechanism of its own.
     """
 
     item: IntArray
@@ -157,6 +169,7 @@ class Options(NamedTuple):
     cells: FloatArray
     curves: FloatArray
     present: BoolArray
+    alone: FloatArray
 
     @classmethod
     def of(cls, items: Sequence[FormItem], *, apart: bool) -> Options:
@@ -174,6 +187,9 @@ class Options(NamedTuple):
             read_only(np.array([each.cells for _, _, each in choices] + [1.0])),
             read_only(curves),
             read_only(np.any(curves > 0, axis=0)),
+            read_only(
+                np.array([min(items[i].alone.values(), default=math.inf) for i, _, _ in choices] + [math.inf])
+            ),
         )
 
 
@@ -292,7 +308,22 @@ class FormsProblem:
         """Compute a and b of forms with each of some options in addition: by forms, options and ways."""
         cells = self.own.cells[rows].prod(axis=1)[:, None] * self.own.cells[more]
         r = cells[:, :, None] * self.together.cells / self.y
-        return Costs(self.own_costs(rows, more, r), Quadratic(*self.together.curves).at(r[..., None]))
+        own = self.own_costs(rows, more, r)
+        if self.has_alone:
+            own = np.minimum(own, self._alone_costs(rows, more)[..., None])
+        return Costs(own, Quadratic(*self.together.curves).at(r[..., None]))
+
+    @property
+    def has_alone(self) -> bool:
+        """Whether some item may be noised by itself; not where every form has questions for everyone."""
+        return not self.everyone and bool(np.isfinite(self.own.alone).any())
+
+    def _alone_costs(self, rows: IntArray, more: IntArray) -> FloatArray:
+        """Return what forms of one item cost if it is noised by itself, by forms and options in addition."""
+        nothing = len(self.own.item)
+        asked = (rows < nothing).sum(axis=1)[:, None] + (more < nothing)
+        only = np.minimum(rows.min(axis=1)[:, None], more)
+        return np.where(asked == 1, self.own.alone[only], math.inf)
 
     def own_costs(self, rows: IntArray, more: IntArray, r: FloatArray) -> FloatArray:
         """Compute a at r, by forms, options in addition and ways."""
@@ -352,13 +383,26 @@ class FormsProblem:
             if np.array_equal(ways, best[1]):
                 return best
 
-    def told(self, rows: IntArray, ways: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Compute 1/φ of the items of forms, by forms, items and parts, and φ of those for everyone."""
+    def told(
+        self, rows: IntArray, ways: IntArray, alone: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute 1/φ of the items of forms, by forms, items and parts, and φ of those for everyone.
+
+        ``alone`` has the variance of the only item of each form where it is noised by itself, and otherwise
+        is infinite; by default it is noised by itself where that is better.
+        """
         r = self.own.cells[rows].prod(axis=1) * self.together.cells[ways] / self.y
         told = np.zeros((len(rows), len(self.items), len(self.own.present)))
         lines, places = np.nonzero(rows < len(self.own.item))
         options = rows[lines, places]
         values = Quadratic(*self.own.curves[:, :, options]).at(r[lines])
+        if self.has_alone:
+            if alone is None:
+                values[0] = np.minimum(
+                    values[0], self._alone_costs(rows, np.array([len(self.own.item)]))[lines, 0]
+                )
+            else:
+                values[0] = np.where(np.isfinite(alone[lines]), alone[lines], values[0])
         told[lines, self.own.item[options]] = inverse(values, self.own.present[:, options]).T
         return told, Quadratic(*self.together.curves[:, ways]).at(r[:, None])
 
@@ -400,14 +444,30 @@ class FormsProblem:
         return np.asarray(self.alone.sum(axis=-1))
 
     def form(self, options: IntArray, way: int, share: float) -> Form:
-        """Make the record of one form."""
+        """Make the record of one form; its only item is noised by itself where that is better."""
         options = np.sort(options)
+        mechanism = ROWS
+        if self.has_alone and len(options) == 1:
+            r = self.own.cells[options] * self.together.cells[way] / self.y
+            rows = Quadratic(*self.own.curves[:, 0, options]).at(r)
+            if self.own.alone[options[0]] < rows[0]:
+                alone = self.items[int(self.own.item[options[0]])].alone
+                mechanism = min(alone, key=lambda name: alone[name])
         items = tuple(self.own.item[options].tolist())
         choices = tuple(self.own.choice[options].tolist())
         together = self.together.choices[way]
         cells = math.prod(self.items[i].choices[c].cells for i, c in zip(items, choices, strict=True))
         cells *= math.prod(item.choices[c].cells for item, c in zip(self.everyone, together, strict=True))
-        return Form(items, choices, together, cells, share)
+        return Form(items, choices, together, cells, share, mechanism)
+
+    def alone_in(self, forms: Forms) -> FloatArray:
+        """Return the variance of the only item of each form that is noised by itself; infinite elsewhere."""
+        return np.array(
+            [
+                math.inf if form.mechanism == ROWS else self.items[form.items[0]].alone[form.mechanism]
+                for form in forms.forms
+            ]
+        )
 
     def levels(self, form: Form) -> dict[int, int]:
         """Return how many levels each question of a form has, those for everyone included."""

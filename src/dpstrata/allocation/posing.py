@@ -139,7 +139,7 @@ def pose(inputs: Inputs, strata: Strata, total: int | None = None, *, like: Prob
             f"({int(upper.sum()):,}), got {option('total', total, ',')}.{advice}",
             nearest=int(upper.sum()),
         )
-    families = figures_in(inputs, strata, terms) if like is None else like.families
+    families = figures_in(inputs, strata, forms, terms) if like is None else like.families
     return Problem(forms, terms, lower, upper, total, families)
 
 
@@ -151,11 +151,13 @@ def _to_ask_everyone(inputs: Inputs, strata: Strata, total: int) -> str:
     return f" To ask everyone, leave the response rate out{sums}: the promise then holds however many answer."
 
 
-def figures_in(inputs: Inputs, strata: Strata, terms: Terms) -> tuple[Family, ...]:
+def figures_in(inputs: Inputs, strata: Strata, forms: FormTerms, terms: Terms) -> tuple[Family, ...]:
     """State the figures that have one draw of noise each, by family; none for other releases."""
     if not inputs.release_form.noised_once:
         return ()
-    return families_of(terms, find_partitions(strata, inputs), stretch=inputs.release_form.stretch)
+    weight = float(forms.importances @ forms.figure_factors)
+    partitions = find_partitions(strata, inputs)
+    return families_of(terms, partitions, stretch=inputs.release_form.stretch, weight=weight)
 
 
 def size_limits(inputs: Inputs, strata: Strata) -> tuple[IntArray, IntArray]:

@@ -1,22 +1,22 @@
-r"""Questions on forms, whose rows of answers are randomised.
+r"""Questions on forms, whose answers are randomised form by form.
 
-Question j is on form T, which a share x of the n people of a stratum get. With r = K/y for the K cells of
-the form, the mean of its answers has the variance
+Question j is on form T, which a share x of the n people of a stratum get. The mean of its answers has the
+variance
 
-.. math:: \frac{S_j^2 + \text{noise}_j(r)}{x n} - \frac{S_j^2 - u_j}{N}
-    + (1 + r)^2 \frac{g\, s(e(n)/q)}{(x n)^2}
+.. math:: \frac{S_j^2 + d_{jT}}{x n} - \frac{S_j^2 - u_j}{N} + \gamma_T^2 \frac{g\, v(e(n)/q)}{(x n)^2}
 
-in units of the question's range: sampling, the rows that devices replace, and the office's noise on a table
-whose sensitivity is q. Of the spread of a number of which nothing is known, u may be rounding to levels,
-which is there even if everyone is asked; otherwise it is 0. A question on several forms is their mean with
-weights ω that add up to one. Published rows have no office, and r grows with n: then the noise is that of
-:class:`~dpstrata.privacy.mechanisms.noise.RowNoise`.
+in units of the question's range: sampling, what devices add to an answer, and the office's noise on a table
+whose sensitivity is q. On a form of rows with K cells d is a polynomial in r = K/y and γ = 1 + r; the only
+question of a form may have a mechanism of its own, and then γ is how far its readings reach; a trusted office
+gets raw answers, d = 0 and γ = 1. Of the spread of a number of which nothing is known, u may be rounding to
+levels, which is there even if everyone is asked; otherwise it is 0. A question on several forms is their mean
+with weights ω that add up to one. Published answers have no office, and d grows with n.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple, Self
 
@@ -25,19 +25,24 @@ import numpy as np
 from dpstrata.allocation.form_terms import FormTerms, QuestionParts
 from dpstrata.allocation.response import WHOLE, expected_inverse, fewest_for_two_answers
 from dpstrata.allocation.terms import Terms
-from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
+from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray, read_only
 from dpstrata.privacy.amplification import joint_losses, office_budgets
 from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.kernels import point, s
-from dpstrata.privacy.mechanisms.noise import Noise, RowNoise, TableNoise
+from dpstrata.privacy.mechanisms.noise import NO_NOISE, Noise, RowNoise, ScaledNoise, SummedNoise, TableNoise
 from dpstrata.privacy.rows import Quadratic
-from dpstrata.survey.forms import FormPlan, Table
+from dpstrata.survey.forms import RAW, ROWS, FormPlan
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.questionnaires.questionnaire import Questionnaire
 from dpstrata.survey.questionnaires.spreads import Spreads
 from dpstrata.survey.strata import Strata
+
+OF_COUNTS = "discrete_laplace"
+"""What the office adds to counts."""
+OF_SUMS = "staircase"
+"""What it adds to sums of answers that are no counts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +56,7 @@ class RowsOnForms(FormTerms):
     chosen : tuple of FormPlan
         The forms.
     fitted : Mechanism
-        What randomises rows.
+        What randomises rows; of raw answers what the office adds to counts.
     importances : array
         w of each question; they add up to 1.
     ranges : array
@@ -65,17 +70,32 @@ class RowsOnForms(FormTerms):
     weights : array
         ω of each entry; those of a question add up to 1.
     curve : Quadratic
-        Variance of one answer as a polynomial in r; its constant holds S².
+        Variance of one answer as a polynomial in r; its constant holds S², and the noise of mechanisms of
+        their own at a fixed budget.
     cells : array
-        K of each form.
+        K of each form; 0 where no rows are kept or replaced.
     shares : array
         x of each form.
     factors, sensitivities : array
-        g and q of each entry; empty where rows are published.
+        g and q of each entry; nothing is published where g is 0.
+    sums : array of bool
+        Where the office noises the sum of answers that are no counts.
+    reaches : array
+        γ of each entry; NaN on forms of rows, where it is 1 + r.
+    alone : mapping of int to Mechanism
+        By entry, what noises the only question of a form at the budget that n allows.
+    informative : array
+        1 − ρ of each form, at the device budget; empty where there is none.
+    least_tables : tuple of InTable
+        How the office's noise enters the variance of each question that has a table and a budget to itself.
     fewest : array of int
         Fewest people of a form, by stratum.
+    noise_power : {1, 2}
+        p: 1 where answers are published or figures of many strata, 2 where tables are.
+    published : bool
+        Whether answers, or rows of them, are published.
     device_epsilon : float or None
-        E of the devices; ``None`` where rows are published, at the budget that n allows.
+        E of the devices; ``None`` where answers are published, at the budget that n allows, or raw.
     dealt_by_shares : bool
         Whether people are dealt to forms by these shares, which targets need, and not for the least variance.
     """
@@ -96,16 +116,21 @@ class RowsOnForms(FormTerms):
     shares: FloatArray
     factors: FloatArray
     sensitivities: FloatArray
+    sums: BoolArray
+    reaches: FloatArray
+    alone: Mapping[int, Mechanism]
+    informative: FloatArray
+    least_tables: tuple[InTable, ...]
     fewest: IntArray
+    noise_power: Literal[1, 2]
+    published: bool
     device_epsilon: float | None
     dealt_by_shares: bool = False
     sds: FloatArray = field(init=False)
-    noise_power: Literal[1, 2] = field(init=False)
     series_factors: tuple[float, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sds", read_only(np.sqrt(self.spreads @ self.importances)))
-        object.__setattr__(self, "noise_power", 1 if self.publishes_rows else 2)
         # of u expected answers a form has x·u, so that the term after j others is larger by x^-j
         entry = self._entry_weights * self.curve.constant.mean(axis=0)
         x = self.shares[self.form]
@@ -116,7 +141,7 @@ class RowsOnForms(FormTerms):
     def of(cls, inputs: Inputs, strata: Strata, spreads: Spreads) -> Self:
         """State what the chosen forms of several questions make of the term of every stratum."""
         questionnaire = inputs.questions
-        forms = inputs.chosen_forms
+        forms, E = inputs.chosen_forms, inputs.device_epsilon
         place = {question.name: j for j, question in enumerate(questionnaire)}
         entries = [
             (place[name], t, levels)
@@ -125,37 +150,63 @@ class RowsOnForms(FormTerms):
         ]
         question, form_of = (np.array([entry[part] for entry in entries], dtype=np.int64) for part in (0, 1))
         shares = np.array([form.share for form in forms])
-        curves = [spreads.in_row(j, levels) for j, _, levels in entries]
+        own = {
+            i: get_mechanism(forms[t].mechanism, questionnaire[j].space)
+            for i, (j, t, _) in enumerate(entries)
+            if not (forms[t].keeps_rows or forms[t].raw)
+        }
+        curves = []
+        for i, (j, t, levels) in enumerate(entries):
+            fixed = 0.0 if E is None or i not in own else _in_ranges(own[i], E)
+            curves.append(
+                spreads.in_row(j, levels)
+                if forms[t].keeps_rows
+                else Quadratic(spreads.variances[:, j] + fixed, np.zeros(1), np.zeros(1))
+            )
         tables = [table_noise(questionnaire, forms[t], j, levels) for j, t, levels in entries]
+        cells = np.array([float(form.cells) for form in forms])
+        reaches = np.array([math.nan if forms[t].keeps_rows else 1.0 for _, t, _ in entries])
+        informative = np.ones(len(forms))
+        if E is not None:
+            y = math.expm1(E)
+            informative = y / (y + cells)
+            for i, mechanism in own.items():
+                reaches[i], informative[entries[i][1]] = mechanism.reach(E), mechanism.informative(E)
+        rows = [entry for entry in entries if forms[entry[1]].keeps_rows]
         return cls(
             chosen=forms,
             fitted=get_mechanism(inputs.mechanism, AnswerSpace(0, 1, 1)),
             importances=importances(questionnaire),
             ranges=np.array([question.range for question in questionnaire]),
             spreads=spreads.variances,
-            rounding=_largest_rounding(spreads, entries),
+            rounding=_largest_rounding(spreads, rows),
             question=question,
             form=form_of,
             weights=shares[form_of] / np.bincount(question, weights=shares[form_of])[question],
             curve=Quadratic(*(_columns(parts, len(strata)) for parts in zip(*curves, strict=True))),
-            cells=np.array([float(form.cells) for form in forms]),
+            cells=cells,
             shares=shares,
-            factors=np.array([factor for factor, _ in tables]),
-            sensitivities=np.array([sensitivity for _, sensitivity in tables]),
+            factors=np.array([table.factor for table in tables]),
+            sensitivities=np.array([table.sensitivity for table in tables]),
+            sums=np.array([table.of_sum for table in tables]),
+            reaches=reaches,
+            alone=own if E is None else {},
+            informative=informative,
+            least_tables=tuple(
+                noise_in_table(questionnaire, j, each.answer_count or 0, None, 1.0, mechanism=RAW)
+                for j, each in enumerate(questionnaire)
+            ),
             fewest=fewest_per_form(strata, len(forms)),
+            noise_power=inputs.release_form.noise_power,
+            published=inputs.release_form.publishes_answers,
             dealt_by_shares=inputs.asks_by_question,
-            device_epsilon=inputs.device_epsilon,
+            device_epsilon=E,
         )
 
     @property
     def plans(self) -> tuple[FormPlan, ...]:
         """The forms that were chosen."""
         return self.chosen
-
-    @property
-    def publishes_rows(self) -> bool:
-        """Whether rows are published, and not tables."""
-        return self.device_epsilon is None
 
     @property
     def odds(self) -> float | None:
@@ -178,34 +229,64 @@ class RowsOnForms(FormTerms):
         return self.importances[self.question] * self.weights**2 / self.shares[self.form]
 
     def _stretches(self, budgets: FloatArray | None = None) -> FloatArray:
-        """R = K/y of each entry: at the device budget, or of rows at those of the strata."""
+        """R = K/y of each entry: at the device budget, or of published rows at those of the strata."""
         cells = self.cells[self.form]
         if self.odds is not None:
             return cells / self.odds
+        if not self.published:
+            return np.zeros(len(cells))
         assert budgets is not None
         return np.asarray(cells / np.expm1(budgets)[:, None])
+
+    def answer_variances(self, budgets: FloatArray) -> FloatArray:
+        """S² + d of each stratum and entry, at the budgets of the strata."""
+        value = self.curve.at(self._stretches(budgets))
+        for entry, mechanism in self.alone.items():
+            value[:, entry] += _in_ranges(mechanism, budgets)
+        return value
+
+    @property
+    def fixed_variances(self) -> FloatArray:
+        """S² + d of each stratum and entry, where no answers are published: it does not depend on n."""
+        return self.curve.at(self._stretches())
+
+    @property
+    def reach(self) -> FloatArray:
+        """γ of each entry, where answers are added up."""
+        return np.where(np.isnan(self.reaches), 1.0 + self._stretches(), self.reaches)
+
+    @property
+    def figure_factors(self) -> FloatArray:
+        """γ²·g·q² of each question: a part of the budget for the figures of each."""
+        return self._by_question(self.reach**2 * self.factors * self.sensitivities**2)
 
     # --- one function of n --------------------------------------------------------------------
 
     def core(self) -> FloatArray:
-        """Return A of each stratum: Σ w·ω²·(S² + noise)/x, of rows without the noise that depends on n."""
-        one = self.curve.constant if self.publishes_rows else self.curve.at(self._stretches())
+        """Return A of each stratum: Σ w·ω²·(S² + d)/x, of published answers without the noise."""
+        one = self.curve.constant if self.published else self.fixed_variances
         return np.asarray(one @ self._entry_weights)
 
     def noise(self) -> Noise:
         """Return the noise whose variance depends on n."""
-        if self.publishes_rows:
-            K = self.cells[self.form]
-            entry = self._entry_weights
-            # a known spread lowers the linear part of its stratum; what is the same for all n decides nothing
-            linear = self.curve.linear.max(axis=0)
-            return RowNoise(
-                float((entry * K * linear).sum()), float((entry * K**2 * self.curve.square[0]).sum())
-            )
-        r = self._stretches()
-        scaled = self.importances[self.question] * (self.weights * (1.0 + r) / self.shares[self.form]) ** 2
+        if self.published:
+            return self._noise_of_answers()
+        if self.noise_power == 1:  # figures of many strata are noised
+            return NO_NOISE
+        scaled = self.importances[self.question] * (self.weights * self.reach / self.shares[self.form]) ** 2
         factors, kept = scaled * self.factors, self.factors > 0
-        return TableNoise(factors[kept], self.sensitivities[kept])
+        of_sums = self.sums[kept]
+        mechanism = get_mechanism(OF_SUMS, AnswerSpace()) if of_sums.any() else None
+        return TableNoise(factors[kept], self.sensitivities[kept], mechanism, of_sums)
+
+    def _noise_of_answers(self) -> Noise:
+        """Return that of published answers: rows that are replaced, and mechanisms of single questions."""
+        K, entry = self.cells[self.form], self._entry_weights
+        # a known spread lowers the linear part of its stratum; what is the same for all n decides nothing
+        linear = self.curve.linear.max(axis=0)
+        rows = RowNoise(float((entry * K * linear).sum()), float((entry * K**2 * self.curve.square[0]).sum()))
+        own = [ScaledNoise(each, entry[i] / each.unit) for i, each in self.alone.items()]
+        return SummedNoise([*([rows] if self.cells.any() else []), *own]) if own else rows
 
     # --- every question by itself -------------------------------------------------------------
 
@@ -283,54 +364,51 @@ class RowsOnForms(FormTerms):
         budgets, N = terms.budgets(sizes.astype(float)).e, terms.sizes
         inverse, squared = inverses(dealt, N, rates)
         weights = self.weights_of(dealt)
-        r = self._stretches(budgets)
         spread = self.spreads[:, self.question]
         per_answer = weights**2 * inverse[:, self.form]
-        noise = self.curve._replace(constant=self.curve.constant - spread).at(r)
+        noise = self.answer_variances(budgets) - spread
         sampling, device = self._by_question(per_answer * spread), self._by_question(per_answer * noise)
         if finite_population:
             sampling = sampling - self.spreads / N[:, None]
             device = device + self.rounding / N[:, None]
         office = np.zeros_like(sampling)
-        if not self.publishes_rows:
+        if self.noise_power == 2:
             e = self.office_budgets(budgets)[:, self.form] if credited else budgets[:, None]
-            stretched = (weights * (1.0 + r)) ** 2 * squared[:, self.form]
+            stretched = (weights * self.reach) ** 2 * squared[:, self.form]
             office = self._by_question(stretched * self.table_noise(e))
         return QuestionParts(sampling, device, office)
 
     def table_noise(self, e: FloatArray) -> FloatArray:
-        """g·s(e/q) of every entry; none at an infinite budget."""
+        """g·v(e/q) of every entry; none at an infinite budget."""
         finite = np.where(np.isinf(e), 1.0, e)
-        return np.where(np.isinf(e), 0.0, self.factors * s(point(finite / self.sensitivities)))
+        value = variance_in_table(finite / self.sensitivities, self.sums)
+        return np.where(np.isinf(e), 0.0, self.factors * value)
 
     def office_budgets(self, budgets: FloatArray) -> FloatArray:
         """Raise the office's budgets by what replaced rows give already, for each stratum and form.
 
         No noise is needed where they are infinite.
         """
-        assert self.device_epsilon is not None
-        return office_budgets(budgets[:, None], self.device_epsilon, self._informative)
+        if self.device_epsilon is None:
+            return np.repeat(budgets[:, None], len(self.shares), axis=1)
+        return office_budgets(budgets[:, None], self.device_epsilon, self.informative)
 
     def losses_inside(self, budgets: FloatArray, times: int) -> FloatArray:
-        """Return what those in the sample lose if the same rows are released several times, by stratum.
+        """Return what those in the sample lose if the same reports are released several times, by stratum.
 
-        Published rows are the same each time. Of tables only the office's noise is new; the form that loses
-        most counts.
+        Published answers are the same each time. Of tables and figures only the office's noise is new; the
+        form that loses most counts.
         """
-        if self.device_epsilon is None or times == 0:
+        if self.published or times == 0:
             return budgets * min(times, 1)
-        offices = times * self.office_budgets(budgets)
-        return np.asarray(joint_losses(offices, self.device_epsilon, self._informative).max(axis=1))
-
-    @property
-    def _informative(self) -> FloatArray:
-        """1 − ρ of each form: rows are replaced with probability ρ = K/(y + K)."""
-        assert self.odds is not None
-        return np.asarray(self.odds / (self.odds + self.cells))
+        if self.device_epsilon is None:
+            return times * budgets
+        offices = times * (self.office_budgets(budgets) if self.noise_power == 2 else budgets[:, None])
+        return np.asarray(joint_losses(offices, self.device_epsilon, self.informative).max(axis=1))
 
     def office_adds_noise(self, budgets: FloatArray) -> bool:
         """Whether the office noises a table of any stratum and form; at no finite budget there is none."""
-        return not self.publishes_rows and bool(np.isfinite(self.office_budgets(budgets)).any())
+        return self.noise_power == 2 and bool(np.isfinite(self.office_budgets(budgets)).any())
 
     def weights_of(self, dealt: IntArray | FloatArray) -> FloatArray:
         """ω of each stratum and entry: a question on several forms is the mean of all answers to it."""
@@ -347,14 +425,13 @@ class RowsOnForms(FormTerms):
             squares = np.broadcast_to(self.shares**2, (len(sizes), len(self.shares)))
             return FormVariances(squares, np.zeros_like(squares), np.zeros_like(squares))
         w = self.importances[self.question]
-        r = self._stretches(budgets)
-        answer = self.curve.at(r)
+        answer = self.answer_variances(budgets)
         forms = len(self.shares)
         for_everyone = (np.bincount(self.question)[self.question] == forms) & (forms > 1)
         own = np.where(for_everyone, 0.0, w * self.weights**2)
         two = np.zeros_like(answer)
-        if not self.publishes_rows:
-            two = own * (1.0 + r) ** 2 * self.table_noise(budgets[:, None])
+        if self.noise_power == 2:
+            two = own * self.reach**2 * self.table_noise(budgets[:, None])
         line = np.where(for_everyone, w, 0.0) * answer / (sizes.astype(float) ** 2)[:, None]
         to_forms = sums_to(self.form, len(self.shares))
         return FormVariances((own * answer) @ to_forms, two @ to_forms, line @ to_forms)
@@ -447,25 +524,72 @@ def importances(questionnaire: Questionnaire) -> FloatArray:
     return np.asarray(given / given.sum())
 
 
-def table_noise(questionnaire: Questionnaire, form: FormPlan, place: int, levels: int) -> tuple[float, float]:
-    """Return g and q of a question on a form: how the office's noise on its table enters the variance."""
+class InTable(NamedTuple):
+    """How the office's noise on a table enters the variance of a question: g·v(e/q), in squared ranges.
+
+    Attributes
+    ----------
+    factor, sensitivity : float
+        g and q.
+    of_sum : bool
+        Whether it is noise on the sum of answers that are no counts.
+    """
+
+    factor: float
+    sensitivity: float
+    of_sum: bool = False
+
+
+def table_noise(questionnaire: Questionnaire, form: FormPlan, place: int, levels: int) -> InTable:
+    """Say how the office's noise on its table enters the variance of a question on a form."""
     question = questionnaire[place]
     table = next((each for each in form.tables if question.name in each.questions), None)
-    if table is None:  # rows are published
-        return 0.0, 1.0
-    return noise_in_table(questionnaire, place, levels, _cells(form, table), table.budget)
+    if table is None:  # answers are published, or a mean
+        return InTable(0.0, 1.0)
+    cells = form.cells_of(table) if len(table.questions) > 1 else None
+    return noise_in_table(questionnaire, place, levels, cells, table.budget, mechanism=form.mechanism)
 
 
 def noise_in_table(
-    questionnaire: Questionnaire, place: int, levels: int, cells: int | None, budget: float
-) -> tuple[float, float]:
-    """Return g and q where a table has a share of the budget; ``cells`` where it is one of combinations."""
-    factor, sensitivity = questionnaire[place].of_kind.in_table(levels, cells)
-    return factor, sensitivity / budget
+    questionnaire: Questionnaire, place: int, levels: int, cells: int | None, budget: float, *, mechanism: str
+) -> InTable:
+    """Say the same of a table with a share of the budget; ``cells`` where it is one of combinations.
+
+    The only question of a form that has a mechanism of its own, and numbers that the office gets raw, are
+    added up as they are: one person moves the sum by a range.
+    """
+    question = questionnaire[place]
+    kind = question.of_kind
+    if question.levels == "all":  # the points of a scale are counted
+        cells = cells or levels
+    elif mechanism != ROWS and cells is None and kind.averaged and levels != 2:
+        return InTable(1.0, 1.0 / budget, of_sum=True)
+    factor, sensitivity = kind.in_table(levels, cells)
+    return InTable(factor, sensitivity / budget)
 
 
-def _cells(form: FormPlan, table: Table) -> int | None:
-    return form.cells_of(table) if len(table.questions) > 1 else None
+def variance_in_table(e: FloatArray, sums: BoolArray) -> FloatArray:
+    """Return the variance of the office's noise at budgets e/q: of counts, or of sums in squared ranges."""
+    at = point(e)
+    value = s(at)
+    if sums.any():
+        value = value + np.where(sums, get_mechanism(OF_SUMS, AnswerSpace()).remainder(at), 0.0)
+    return value
+
+
+def variance_falls(e: FloatArray, sums: BoolArray) -> FloatArray:
+    """Return how fast that variance falls with e/q."""
+    at = point(e)
+    value = s(at) / np.tanh(e / 2.0)
+    if sums.any():
+        _, slope, _ = get_mechanism(OF_SUMS, AnswerSpace()).remainder_slopes(at)
+        value = value - np.where(sums, slope, 0.0)
+    return value
+
+
+def _in_ranges(mechanism: Mechanism, budgets: float | FloatArray) -> FloatArray:
+    """Return the variance of noise in squared ranges."""
+    return np.asarray(mechanism.variance(budgets) / mechanism.unit)
 
 
 def _largest_rounding(spreads: Spreads, entries: Sequence[tuple[int, int, int]]) -> FloatArray:

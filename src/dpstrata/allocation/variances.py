@@ -74,7 +74,9 @@ def noise_by_column(
     """Return what that noise adds to the domains of each column, and to the whole; none without figures."""
     if not problem.families:
         return {}
-    noise: dict[str | None, FloatArray] = dict(zip(columns, noise_of_figures(problem, sizes), strict=False))
+    weight = float(problem.forms.importances @ problem.forms.figure_factors)
+    found = [weight * noise for noise in noise_of_figures(problem, sizes)]
+    noise: dict[str | None, FloatArray] = dict(zip(columns, found, strict=False))
     return {**noise, None: np.array([figure_noise(problem, sizes)])}
 
 
@@ -88,6 +90,14 @@ def figure_noise(problem: Problem, sizes: IntArray) -> float:
     families = zip(problem.families, noise_of_figures(problem, sizes), strict=True)
     # their weights share the objective, so that each counts as one of so many
     return min(float(family.weights @ noise) for family, noise in families) * len(problem.families)
+
+
+def figure_noise_by_question(problem: Problem, sizes: IntArray) -> FloatArray:
+    """Return what that noise adds to the variance of every question's mean of the population."""
+    if not problem.families:
+        return np.zeros(len(problem.forms.importances))
+    factors = problem.forms.figure_factors
+    return factors * (figure_noise(problem, sizes) / float(problem.forms.importances @ factors))
 
 
 def stratum_variances(

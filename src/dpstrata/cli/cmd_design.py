@@ -173,25 +173,28 @@ def pilot_command(
 
 def main_design_command(
     pilot: Annotated[Path, typer.Argument(help="The design document of the first wave.", show_default=False)],
-    noised: Annotated[
-        Path, typer.Argument(help="Table of the noised answers from the first wave.", show_default=False)
+    published: Annotated[
+        Path,
+        typer.Argument(
+            help="What the first wave published: the file that privatize or publish wrote.",
+            show_default=False,
+        ),
     ],
     stratum: Annotated[str, typer.Option(help="Column with the stratum.")] = "stratum",
     out: WaveOut = None,
     full: Full = False,
     json: Json = False,
 ) -> None:
-    """Design the main wave from the noised answers of a pilot."""
-    from dpstrata.fielding.answer_files import open_answers, read_noised
+    """Design the main wave from what a pilot published."""
     from dpstrata.fielding.ledger import check_release
     from dpstrata.files.writing import require_apart
     from dpstrata.pilots.pilot import main_design
     from dpstrata.planning.load import load_design
 
-    require_apart(pilot, noised, out)
+    require_apart(pilot, published, out)
     first = load_design(pilot)
-    main = main_design(first, *read_noised(open_answers(noised), stratum, first.inputs.question.name))
-    check_release(first, noised, pilot)
+    main = main_design(first, published, stratum=stratum)
+    check_release(first, published, pilot)
     _show_wave(main, out, full=full, json=json)
 
 

@@ -311,7 +311,7 @@ def estimate_command(
     pilot: Annotated[
         Path | None, typer.Option(help="Design document of the pilot, to combine both waves.")
     ] = None,
-    pilot_answers: Annotated[Path | None, typer.Option(help="Noised answers of the pilot.")] = None,
+    pilot_answers: Annotated[Path | None, typer.Option(help="What the pilot published.")] = None,
     ratio: Annotated[
         list[str] | None,
         typer.Option(

@@ -14,7 +14,7 @@ from dpstrata.collect.languages import tag_of
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.fielding.randomizers import randomizers_of
-from dpstrata.fielding.randomizers.row import odds_in
+from dpstrata.fielding.randomizers.form import odds_in
 from dpstrata.fielding.sample import ReportKey
 from dpstrata.files.writing import write_atomically
 from dpstrata.privacy.rows import DENOMINATOR
@@ -303,6 +303,9 @@ def _question(question: Question, levels: int, languages: Sequence[str]) -> dict
     }
     if any(labels):
         described["labels"] = labels
+    points = question.answer_count or 0
+    if question.kind == "scale" and points != levels:  # what can be answered is more than there are levels
+        described["points"] = [_written(kind.answer_at(question, place, points)) for place in range(points)]
     if question.no_first:
         described["noFirst"] = True
     if question.lower is not None:

@@ -150,6 +150,8 @@ def _with_inputs(plan: Design, inputs: Inputs) -> tuple[str, float]:
     """Return the mechanism and the variance of the same sample sizes with other inputs; nothing is solved."""
     forms = forms_in(inputs, plan.strata)
     terms = terms_of(inputs, plan.strata, forms)
-    problem = replace(plan.problem, forms=forms, terms=terms, families=figures_in(inputs, plan.strata, terms))
+    problem = replace(
+        plan.problem, forms=forms, terms=terms, families=figures_in(inputs, plan.strata, forms, terms)
+    )
     parts = variance_parts(problem, plan.sample_sizes, finite_population=inputs.finite_population)
     return get_mechanism(inputs.mechanism, inputs.space).title, parts.total

@@ -9,11 +9,13 @@ import numpy as np
 
 from dpstrata.errors import InputError, NotAvailableError
 from dpstrata.numerics.arrays import FloatArray
+from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.words.consent import ENGLISH, Consent, ConsentFigures, consent_text, require_place
 
 if TYPE_CHECKING:
     from dpstrata.designs.questions import DesignedForm
     from dpstrata.designs.record import Design
+    from dpstrata.privacy.mechanisms.base import Mechanism
     from dpstrata.survey.questionnaires.question import Question
 
 
@@ -48,7 +50,8 @@ def consent_figures(plan: Design, noised_at: str | None, form: int | None) -> Co
     budgets = plan.local_epsilons
     aggregated = not release.shows_spread
     at_device = budgets if device_epsilon is None else np.array([device_epsilon])
-    changed, amount = (None, None) if place is None else _changed(plan, at_device, _form(plan, form))
+    form = _form(plan, form)
+    changed, amount = (None, None) if place is None else _changed(plan, at_device, form)
     spent = plan.privacy["central_in_all"]["epsilon"]
     if device_epsilon is not None:  # what is made of reports tells no more than they do
         spent -= max(plan.inputs.promise.central_epsilon - device_epsilon, 0.0)
@@ -56,7 +59,7 @@ def consent_figures(plan: Design, noised_at: str | None, form: int | None) -> Co
     left_out = device_epsilon is not None and bool(np.isinf(plan.problem.forms.office_budgets(budgets)).any())
     return ConsentFigures(
         published=release.told,
-        unit="rows" if len(plan.inputs.questions) > 1 else "answers",
+        unit="rows" if any(len(each.questions) > 1 for each in _forms(plan, form)) else "answers",
         raw=place != "device",
         changed=changed,
         amount=amount,
@@ -65,7 +68,7 @@ def consent_figures(plan: Design, noised_at: str | None, form: int | None) -> Co
         sent=surest(release.worst_epsilon(float(budgets.max()))) if place == "device" else None,
         released=surest(spent),
         complete=_counts_complete(plan, form),
-        levelled=plan.forms[0].cells > 0 and any(each.of_kind.rounded for each in _asked(plan, form)),
+        levelled=_are_levelled(plan, form),
         everyone=asks_everyone(plan),
     )
 
@@ -116,17 +119,40 @@ def _asked(plan: Design, form: int | None) -> list[Question]:
     return [each for each in plan.inputs.questions if each.name in names]
 
 
+def _are_levelled(plan: Design, form: int | None) -> bool:
+    """Whether numbers are put on levels, on rows that are kept or replaced."""
+    on_rows = {name for each in _forms(plan, form) if each.cells for name in each.questions}
+    return any(each.of_kind.rounded for each in plan.inputs.questions if each.name in on_rows)
+
+
 def _changed(
     plan: Design, budgets: FloatArray, form: int | None
 ) -> tuple[tuple[float, float] | None, float | None]:
     """Return the smallest and largest share that is changed, or by how much numbers are moved at least."""
     forms = _forms(plan, form)
-    if forms[0].cells:  # ρ(K − 1)/K: a row that is replaced by itself is not changed
-        rates = [
-            rate * (1.0 - 1.0 / each.cells) for each in forms for rate in (each.least_replaced, each.replaced)
-        ]
-        return (min(rates), max(rates)), None
-    noise, least, most = plan.mechanism, float(budgets.min()), float(budgets.max())
+    if len(forms) == 1 and not forms[0].cells:
+        return _changed_alone(_mechanism(plan, forms[0]), budgets)
+    rates: list[float] = []
+    for each in forms:
+        if each.cells:  # ρ(K − 1)/K: a row that is replaced by itself is not changed
+            rates += [rate * (1.0 - 1.0 / each.cells) for rate in (each.least_replaced, each.replaced)]
+        else:
+            alone, _ = _changed_alone(_mechanism(plan, each), budgets)
+            rates += alone or (1.0, 1.0)
+    return (min(rates), max(rates)), None
+
+
+def _mechanism(plan: Design, form: DesignedForm) -> Mechanism:
+    """Return what noises the only question of a form."""
+    if not plan.inputs.rows:
+        return plan.mechanism
+    (question,) = (each for each in plan.inputs.questions if each.name == form.questions[0])
+    return get_mechanism(form.mechanism, question.space)
+
+
+def _changed_alone(noise: Mechanism, budgets: FloatArray) -> tuple[tuple[float, float] | None, float | None]:
+    """Return the same for answers that are noised one by one."""
+    least, most = float(budgets.min()), float(budgets.max())
     amount = None
     if noise.numbers and noise.space.values != 2 and not noise.worst_case:
         amount = float(np.sqrt(noise.variance(most)))

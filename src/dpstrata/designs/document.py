@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 FORMAT = "dpstrata.design"
-VERSION = 4
+VERSION = 5
 COMPUTED = ("relaxed_size", "local_epsilon", "noise_sd", "capped", "central_epsilon")
 
 
@@ -67,7 +67,7 @@ def design_document(plan: Design) -> dict[str, Any]:
         ],
         "privacy": dict(plan.privacy),
         **({"figures": [asdict(figure) for figure in plan.figures]} if plan.figures else {}),
-        **({} if plan.waves is None else {"waves": asdict(plan.waves)}),
+        **({} if plan.waves is None else {"waves": _as_lists(asdict(plan.waves))}),
         **_questionnaire_parts(plan),
     }
 
@@ -88,14 +88,16 @@ def _as_lists(value: Any) -> Any:
 
 def _questionnaire_parts(plan: Design) -> dict[str, Any]:
     """Write the forms, the precision of every question, and how close the forms come to the best."""
-    if plan.forms_bound is None:
+    if not plan.problem.forms.dealt_out:
         return {}
-    proof = asdict(plan.forms_bound)
+    bound = plan.forms_bound
+    proof = {} if bound is None else {"forms_bound": {**asdict(bound), "prices": list(bound.prices)}}
     return {
         "forms": [
             {
                 "questions": list(form.questions),
                 "levels": list(form.levels),
+                "mechanism": form.mechanism,
                 "cells": form.cells,
                 "replaced": form.replaced,
                 "share": form.share,
@@ -104,7 +106,7 @@ def _questionnaire_parts(plan: Design) -> dict[str, Any]:
             for form in plan.forms
         ],
         "questions": [asdict(question) for question in plan.questions],
-        "forms_bound": {**proof, "prices": list(proof["prices"])},
+        **proof,
     }
 
 
@@ -130,7 +132,7 @@ def design_digest(plan: Design) -> str:
         "strata": [
             {name: cell for name, cell in row.items() if name not in COMPUTED} for row in _stratum_rows(plan)
         ],
-        "waves": None if plan.waves is None else asdict(plan.waves),
+        "waves": None if plan.waves is None else _as_lists(asdict(plan.waves)),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

@@ -72,6 +72,7 @@ def range_of(option: Option) -> dict[str, Any]:
 
 
 Count = Annotated[int, Field(ge=1, le=LARGEST_TOTAL)]
+CountOrNone = Annotated[int, Field(ge=0)]
 Real = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -95,6 +96,7 @@ class QuestionPart(_Part):
     lower: Real | None = None
     upper: Real | None = None
     step: Real | None = None
+    levels: Literal["all"] | None = None
     categories: list[str] = []
     importance: Real = 1.0
     target_se: Real | None = None
@@ -127,9 +129,10 @@ class FormInputPart(_Part):
     """A form as it was chosen."""
 
     questions: list[str]
-    levels: list[Annotated[int, Field(ge=2, le=1000)]]
+    levels: list[Annotated[int, Field(ge=0, le=1000)]]
     share: Annotated[float, Field(gt=0, le=1)]
     tables: list[TablePart]
+    mechanism: str
 
 
 class InputsBase(_Part):
@@ -266,8 +269,9 @@ class FormPart(_Part):
     """A form: who is asked what."""
 
     questions: list[str]
-    levels: list[Count]
-    cells: Count
+    levels: list[CountOrNone]
+    mechanism: str
+    cells: CountOrNone
     replaced: Real
     share: Real
     sample_sizes: list[Count]
@@ -302,6 +306,7 @@ class WavesPart(_Part):
 
     epsilon: Real
     total: Count
+    forms: Literal["auto", "one"] | list[FormInputPart] | list[list[str]]
     pilot_digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None
 
 
@@ -309,7 +314,7 @@ class DesignDocument(_Part):
     """A design, with everything needed to check it and to carry out the survey."""
 
     format: Literal["dpstrata.design"]
-    version: Literal[4]
+    version: Literal[5]
     created_with: str
     inputs: InputsPart
     strata: Annotated[list[StratumPart], Field(min_length=1)]

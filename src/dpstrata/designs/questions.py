@@ -11,11 +11,12 @@ import numpy as np
 from dpstrata.allocation.form_items import as_items, forms_problem, mixture_of
 from dpstrata.allocation.forms import Forms, FormsProblem
 from dpstrata.allocation.response import expected_inverse
-from dpstrata.allocation.variances import figure_noise, question_parts
+from dpstrata.allocation.rows_on_forms import noise_in_table, variance_in_table
+from dpstrata.allocation.variances import figure_noise_by_question, question_parts
 from dpstrata.errors import InputError
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
-from dpstrata.privacy.mechanisms.kernels import point, s
-from dpstrata.survey.forms import Table
+from dpstrata.privacy.mechanisms import get_mechanism
+from dpstrata.survey.forms import RAW, ROWS, Table
 
 if TYPE_CHECKING:
     from dpstrata.designs.record import Design
@@ -34,18 +35,21 @@ class DesignedForm:
     questions : tuple of str
         What is asked, in the order of the questionnaire.
     levels : tuple of int
-        How many levels each answer has; 0 where noise is added to it.
+        How many levels each answer has; 0 where noise is added to it, or a number is added up as it is.
     cells : int
-        How many different rows of answers there are; 0 where noise is added.
+        How many different rows of answers there are; 0 where no rows are kept or replaced.
     replaced, least_replaced : float
         The probability that a row is replaced by a random one, the largest and the smallest of any stratum;
-        0 where noise is added. They differ only where what devices send is published.
+        0 where none is. They differ only where what devices send is published.
     share : float
         The share of people who get it.
     sample_sizes : array of int
         People who get it, in each stratum.
     tables : tuple of Table
-        What the office publishes of it; none where rows or answers are published, or a mean.
+        What the office publishes of it; none where rows or answers are published.
+    mechanism : str
+        What changes the answers before anyone sees them: ``randomized_response`` on whole rows, the
+        mechanism that noises the only question, or ``none``.
     """
 
     questions: tuple[str, ...]
@@ -56,6 +60,7 @@ class DesignedForm:
     share: float
     sample_sizes: IntArray
     tables: tuple[Table, ...]
+    mechanism: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +122,7 @@ def forms_of(plan: Design) -> tuple[DesignedForm, ...]:
             share=float(dealt[:, t].sum() / plan.total),
             sample_sizes=read_only(dealt[:, t].copy()),
             tables=form.tables,
+            mechanism=form.mechanism,
         )
         for t, form in enumerate(problem.forms.plans)
     )
@@ -135,12 +141,14 @@ def questions_of(plan: Design, sizes: IntArray) -> tuple[DesignedQuestion, ...]:
     weights = plan.strata.sizes / plan.strata.population
     parts = question_parts(problem, sizes, finite_population=correct, credited=credited)
     whole = parts.of_population(weights)
-    office = whole.office + figure_noise(problem, sizes)
+    office = whole.office + figure_noise_by_question(problem, sizes)
     total = whole.sampling + whole.device + office
     plain = weights**2 @ problem.forms.everyone_asked(
         problem.terms, sizes.astype(float), finite_population=correct
     )
-    split = total if len(questions) == 1 else _with_split_budgets(plan, sizes)
+    # figures of several questions share the budget anyway
+    alike = len(questions) == 1 or plan.inputs.release_form.noised_once
+    split = total if alike else _with_split_budgets(plan, sizes)
     expected, whole_target = expected_answers(plan), plan.inputs.targets.variance
     found = []
     for j, question in enumerate(questions):
@@ -194,13 +202,19 @@ def _with_split_budgets(plan: Design, sizes: IntArray) -> FloatArray:
     split = np.empty(count)
     for j, question in enumerate(inputs.questions):
         added = math.inf
-        for levels in question.candidates:
-            r = levels / np.expm1(device / count)
-            noise = spreads.in_row(j, levels).at(r) - spreads.variances[:, j]
-            variance = float((a2 * (one * noise + correction * spreads.rounding(j, levels))).sum())
-            if inputs.device_epsilon is not None:
-                factor, sensitivity = question.of_kind.in_table(levels, None)
-                office = factor * s(point(budgets / (count * sensitivity)))
+        for levels in (0,) if inputs.release_form.gets_raw else question.candidates:
+            r, variance = np.zeros(len(n)), 0.0
+            if levels:
+                r = levels / np.expm1(device / count)
+                noise = spreads.in_row(j, levels).at(r) - spreads.variances[:, j]
+                variance = float((a2 * (one * noise + correction * spreads.rounding(j, levels))).sum())
+            if not inputs.release_form.publishes_answers:
+                mechanism = ROWS if levels else RAW
+                levels = levels or question.answer_count or 0
+                factor, sensitivity, of_sum = noise_in_table(
+                    inputs.questions, j, levels, None, 1.0 / count, mechanism=mechanism
+                )
+                office = factor * variance_in_table(budgets / sensitivity, np.array(of_sum))
                 variance += float((a2 * two * (1.0 + r) ** 2 * office).sum())
             added = min(added, variance)
         split[j] = sampling[j] + added
@@ -211,7 +225,8 @@ def forms_to_prove(plan: Design) -> tuple[FormsProblem, Forms]:
     """State how good the forms of a design are at its sample sizes, beside all forms there could be."""
     spreads = plan.spreads
     targets = variance_targets(plan.inputs) if plan.inputs.asks_by_question else None
-    problem = forms_problem(spreads, *mixture_of(plan.problem, plan.sample_sizes), targets)
+    mixture = mixture_of(plan.problem, plan.sample_sizes)
+    problem = forms_problem(spreads, *mixture, targets, alone=len(plan.inputs.questions) > 1)
     return as_items(problem, spreads, plan.inputs.chosen_forms)
 
 
@@ -278,8 +293,8 @@ class Influence:
     by_lying : float
         By answering anything: range/m.
     by_sending : float or None
-        By sending anything that is counted, past the randomiser: range/(m(1 − ρ)). ``None`` where noise is
-        added, because then any number may be sent.
+        By sending anything that is counted, past the randomiser: the reach of reports over m. ``None`` where
+        noise is added, because then any number may be sent.
     """
 
     stratum: int
@@ -297,17 +312,27 @@ def largest_influence(plan: Design) -> Influence:
     A row of K cells is kept with probability 1 − ρ = y/(y + K), y = expm1(E), and estimates divide by that.
     """
     rates = np.ones(len(plan.strata)) if plan.strata.response_rates is None else plan.strata.response_rates
-    cells = [form.cells for form in plan.forms]
-    sizes = [form.sample_sizes for form in plan.forms]
-    answers = np.maximum(np.column_stack(sizes) * rates[:, np.newaxis], 1.0)
-    kept = np.ones(answers.shape)
-    if cells[0]:
-        budget = plan.inputs.device_epsilon
-        y = np.expm1(plan.local_epsilons if budget is None else np.full(len(plan.strata), budget))
-        kept = y[:, np.newaxis] / (y[:, np.newaxis] + np.array(cells, float))
-    shifts = np.where(np.column_stack(sizes) > 0, 1.0 / (answers * kept), 0.0)
+    sizes = np.column_stack([form.sample_sizes for form in plan.forms])
+    answers = np.maximum(sizes * rates[:, np.newaxis], 1.0)
+    budget = plan.inputs.device_epsilon
+    budgets = plan.local_epsilons if budget is None else np.full(len(plan.strata), budget)
+    reach = np.column_stack([_reach(plan, form, budgets) for form in plan.forms])
+    shifts = np.where(sizes > 0, np.where(np.isinf(reach), 1.0, reach) / answers, 0.0)
     stratum, form = (int(place) for place in np.unravel_index(np.argmax(shifts), shifts.shape))
     m = float(answers[stratum, form])
-    bounded = cells[0] or not plan.inputs.release_form.noised_at
-    sending = float(shifts[stratum, form]) if bounded else None
-    return Influence(stratum, form, m, 1.0 / m, sending)
+    bounded = not np.isinf(reach[stratum, form])
+    return Influence(stratum, form, m, 1.0 / m, float(shifts[stratum, form]) if bounded else None)
+
+
+def _reach(plan: Design, form: DesignedForm, budgets: FloatArray) -> FloatArray:
+    """Return by how many ranges what one device sends on a form can move, infinite for added noise."""
+    if form.mechanism == RAW:
+        return np.ones(len(budgets))
+    if form.cells:
+        y = np.expm1(budgets)
+        return np.asarray((y + form.cells) / y)
+    (question,) = (each for each in plan.inputs.questions if each.name == form.questions[0])
+    mechanism = get_mechanism(form.mechanism, question.space) if plan.inputs.rows else plan.mechanism
+    if mechanism.additive:
+        return np.full(len(budgets), np.inf)
+    return np.array([mechanism.reach(e) for e in budgets.tolist()])

@@ -12,11 +12,11 @@ import numpy as np
 from pydantic import ValidationError
 
 from dpstrata.allocation.domains import find_partitions
-from dpstrata.allocation.forms import Forms, FormsProblem
 from dpstrata.allocation.posing import pose
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.proof.bound import Bound
 from dpstrata.allocation.proof.forms import FormsBound, certify_forms
+from dpstrata.allocation.proof.raw_forms import certify_raw_forms
 from dpstrata.designs.choice import Choice
 from dpstrata.designs.document import FORMAT, VERSION
 from dpstrata.designs.document_shape import BoundPart, DesignDocument, InputsPart, StratumPart, WavesPart
@@ -24,6 +24,7 @@ from dpstrata.designs.questions import forms_to_prove
 from dpstrata.designs.waves import Waves
 from dpstrata.errors import DpstrataError, InputError
 from dpstrata.files.writing import as_path
+from dpstrata.survey.forms import as_forms
 from dpstrata.survey.goals import Outcome
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.questionnaires.question import Question, Translation
@@ -91,11 +92,10 @@ def _rebuild(document: DesignDocument, path: Path, kind: type[Design]) -> Design
             plan = replace(plan, choice=tuple(Choice(**row.model_dump()) for row in document.choice))
         if document.waves is not None:
             plan = replace(plan, waves=_waves(document.waves, plan))
-        forms = forms_to_prove(plan) if plan.problem.forms.dealt_out else None
+        if plan.problem.forms.dealt_out:
+            plan = replace(plan, forms_bound=_forms_bound(document, plan, path))
     except DpstrataError as error:
         raise InputError(f"{path} does not describe a possible design: {error}") from None
-    if forms is not None:
-        plan = replace(plan, forms_bound=_forms_bound(document, *forms, path))
     _check_sizes(plan, path)
     broken = plan.inputs.goal.broken_by(plan)
     if broken is not None:
@@ -192,20 +192,24 @@ def _check_figures(document: DesignDocument, plan: Design, path: Path) -> None:
         raise InputError(f"{path} contradicts itself at {difference}; the file was changed.")
 
 
-def _forms_bound(document: DesignDocument, problem: FormsProblem, forms: Forms, path: Path) -> FormsBound:
-    """Prove again how close the forms come to the best there could be."""
-    part = document.forms_bound
+def _forms_bound(document: DesignDocument, plan: Design, path: Path) -> FormsBound | None:
+    """Prove again how close the forms come to the best there could be, where there are others."""
+    release, part = plan.inputs.release_form, document.forms_bound
+    if release.noised_once:
+        return None
+    if release.gets_raw:
+        return certify_raw_forms(plan.problem, plan.sample_sizes)
+    problem, forms = forms_to_prove(plan)
     try:
         return certify_forms(problem, forms, () if part is None else part.prices)
     except InputError:
-        raise InputError(
-            f"{path}: the prices of the forms do not fit the questions; the file was changed."
-        ) from None
+        raise InputError("the prices of the forms do not fit the questions; the file was changed.") from None
 
 
 def _waves(part: WavesPart, plan: Design) -> Waves:
     """Read what two waves share, and require that this one keeps to it."""
-    waves = Waves(**part.model_dump())
+    given = part.model_dump()
+    waves = Waves(**{**given, "forms": as_forms(given["forms"])})
     epsilons = plan.strata.sd_epsilons
     waves.require(
         epsilon=plan.inputs.epsilon,

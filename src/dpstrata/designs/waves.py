@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from dpstrata.errors import InputError
+from dpstrata.survey.forms import AUTO, Forms
 from dpstrata.words.numbers import as_written
 
 
@@ -19,12 +20,15 @@ class Waves:
         Central budget of both together.
     total : int
         People to invite in both together; someone drawn twice counts twice.
+    forms : Forms
+        What was asked for of the forms of either; each wave chooses what it leaves open.
     pilot_digest : str or None
         SHA-256 of the first wave's design in that of the second, ``None`` in the first.
     """
 
     epsilon: float
     total: int
+    forms: Forms = AUTO
     pilot_digest: str | None = None
 
     @property

@@ -49,6 +49,8 @@ class Reported(NamedTuple):
         v.
     levels : int
         k.
+    counted : array or float
+        What the wave counts in the estimate, if there are several.
     """
 
     shares: FloatArray
@@ -58,6 +60,7 @@ class Reported(NamedTuple):
     slope: FloatArray
     noise: FloatArray
     levels: int
+    counted: FloatArray | float = 1.0
 
     @classmethod
     def of(
@@ -83,7 +86,9 @@ class Reported(NamedTuple):
         reported = seen * (same - others) / np.maximum(m - 1.0, 1.0)
         office = self.noise / m**2 * (1.0 if same else -1.0 / (self.levels - 1.0))
         found = (w / self.slope) ** 2 * (reported + office)
-        return np.asarray(found if sizes is None else found - w * p * (same - other) / sizes)
+        if sizes is not None:
+            found = found - w * p * (same - other) / sizes
+        return np.asarray(self.counted**2 * found)
 
 
 class Together(NamedTuple):
@@ -98,6 +103,13 @@ class Together(NamedTuple):
         sizes = plan.strata.sizes.astype(float) if plan.inputs.finite_population else None
         return cls(tuple(forms), sizes)
 
+    @classmethod
+    def over_waves(cls, each: Sequence[Together], counted: Sequence[FloatArray]) -> Together:
+        """Put waves together, whose samples are drawn apart; each counts so much in every stratum."""
+        pairs = zip(each, counted, strict=True)
+        forms = [form._replace(counted=share) for wave, share in pairs for form in wave.forms]
+        return cls(tuple(forms), each[0].sizes)
+
     def correlations(self, a: int, b: int) -> FloatArray:
         """Return the correlation of two shares in every stratum; none where one does not vary."""
         both, one, other = (self._covariances(*pair) for pair in ((a, b), (a, a), (b, b)))
@@ -107,6 +119,17 @@ class Together(NamedTuple):
 
     def _covariances(self, a: int, b: int) -> FloatArray:
         return np.asarray(sum(form.covariances(a, b, self.sizes) for form in self.forms))
+
+
+class OnKnownTotal(NamedTuple):
+    """Shares with noise alike that are put on their known total: what one has too much, others lack."""
+
+    shares: int
+    parts: int
+
+    def correlations(self, a: int, b: int) -> FloatArray:
+        """Return −1/(k − 1) for two of k shares."""
+        return np.full(self.parts, 1.0 if a == b else -1.0 / (self.shares - 1.0))
 
 
 MOST = 2000
@@ -130,7 +153,7 @@ class Errors(NamedTuple):
 
     groups: tuple[Groups, ...]
     variances: FloatArray
-    together: Together | None = None
+    together: Together | OnKnownTotal | None = None
 
     def weights(self) -> Any:
         """Return W as a sparse matrix, groups in rows."""

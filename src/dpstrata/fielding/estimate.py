@@ -12,7 +12,7 @@ from dpstrata.fielding.ledger import check_release
 from dpstrata.fielding.results.forms import RowsReader, TablesReader
 from dpstrata.fielding.results.mean import MeanReader
 from dpstrata.fielding.results.microdata import CategoriesReader, MicrodataReader
-from dpstrata.fielding.results.reader import Reader
+from dpstrata.fielding.results.reader import Reader, brought_here
 from dpstrata.fielding.results.results import Results
 from dpstrata.fielding.results.sums import SumsReader
 from dpstrata.files.tables import require_file
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # what a design publishes of its only question, and of questions on forms
 READERS: dict[str, type[Reader]] = {"microdata": MicrodataReader, "sums": SumsReader, "mean": MeanReader}
-_OF_ROWS: dict[str, type[Reader]] = {"microdata": RowsReader, "sums": TablesReader}
+_OF_ROWS: dict[str, type[Reader]] = {"microdata": RowsReader, "sums": TablesReader, "mean": MeanReader}
 
 
 def reader_of(plan: Design) -> Reader:
@@ -92,16 +92,39 @@ def estimate_from(
     """Do the same for a design that has been read; a ledger may lie beside its document."""
     reader = reader_of(plan)
     path = Path(answers) if isinstance(answers, str | Path) else None
-    if hasattr(answers, "mapInArrow"):
-        return reader.estimate_on_spark(answers, stratum)
-    if path is not None and engine == "spark":
-        from dpstrata.fielding.frames.spark import read_spark
-
-        require_file(str(answers), spark=True)
-        data = read_spark(str(answers))
-        check_release(plan, path, document)
+    data = on_spark(answers, engine)
+    if data is not None:
+        if path is not None:
+            check_release(plan, path, document)
         return reader.estimate_on_spark(data, stratum)
     columns = reader.read(open_answers(answers), stratum)
     if path is not None:
         check_release(plan, path, document)
     return reader.estimate(*columns)
+
+
+def on_spark(answers: str | Path | IntoFrame | DataFrame, engine: Engine) -> DataFrame | None:
+    """Return a table that lies on Spark as its data frame; ``None`` for any other."""
+    if hasattr(answers, "mapInArrow"):
+        return answers
+    if engine == "duckdb" or not isinstance(answers, str | Path):
+        return None
+    from dpstrata.fielding.frames.spark import read_spark
+
+    require_file(str(answers), spark=True)
+    return read_spark(str(answers))
+
+
+def estimate_closely(
+    plan: Design,
+    answers: str | Path | IntoFrame | DataFrame,
+    *,
+    stratum: str = STRATUM,
+    engine: Engine = "duckdb",
+) -> Results:
+    """Estimate with all that can be seen of spreads, for a pilot; a table on Spark is brought here."""
+    reader, data = reader_of(plan), on_spark(answers, engine)
+    table = open_answers(answers) if data is None else brought_here(data)
+    if isinstance(answers, str | Path):
+        check_release(plan, Path(answers), None)
+    return reader.estimate_closely(*reader.read(table, stratum))

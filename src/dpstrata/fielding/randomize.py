@@ -99,5 +99,5 @@ def randomize(
         raise InputError(f"randomize needs a Design, got {type(plan).__name__}.")
     randomizer, place = randomizer_of(plan, form), place_of(plan, stratum)
     (value,) = randomizer.randomized(place, [randomizer.raw(answers)])
-    said = randomizer.published(value)
+    said = randomizer.published(place, value)
     return Report(index(form), value, {name: said[name] for name in said if name not in randomizer.marks})

@@ -12,12 +12,12 @@ import numpy as np
 
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.answer_files import COLUMN, COUNT, GROUP, MEAN, STRATUM
+from dpstrata.fielding.answer_files import COLUMN, COUNT, GROUP, MEAN, STRATUM, place_of
 from dpstrata.fielding.collected import Collected, report_keys
-from dpstrata.fielding.figure_grid import figure_grids, report_steps
+from dpstrata.fielding.figure_grid import FigureGrid, figure_grids
 from dpstrata.fielding.office_noise import NoiseKept
 from dpstrata.fielding.randomizers import randomizers_of
-from dpstrata.fielding.randomizers.noise import scale_of_reports, sum_of_steps
+from dpstrata.fielding.randomizers.randomizer import Figures
 from dpstrata.fielding.sample import ReportKey
 from dpstrata.numerics.arrays import IntArray
 from dpstrata.words.designs import other_releases_in_words
@@ -90,7 +90,7 @@ class MicrodataFielding(Fielding):
             secrets.SystemRandom().shuffle(sent)
             columns[STRATUM] += [stratum] * len(sent)
             for form, report in sent:
-                cells = randomizers[form].published(report)
+                cells = randomizers[form].published(place_of(plan, stratum), report)
                 for name in heads:
                     columns[name].append(cells.get(name))
         return columns
@@ -181,7 +181,12 @@ class MeanFielding(SumsFielding):
 
     def draw_office_noise(self, plan: Design, counts: IntArray) -> dict[str, int]:
         """Draw the noise of every figure."""
-        return {f"{each.column}={each.group}": each.draw_noise() for each in figure_grids(plan, counts)}
+        figures = randomizers_of(plan)[0].figures
+        drawn: dict[str, int] = {}
+        for each in figure_grids(plan, counts):
+            labels = _labels(each, figures[each.question])
+            drawn |= zip(labels, each.draw_noise(len(labels)), strict=True)
+        return drawn
 
     def published(
         self,
@@ -191,39 +196,45 @@ class MeanFielding(SumsFielding):
         progress: Callable[[int], None],
     ) -> dict[str, list[Any]]:
         """Make the table that is published: the figures, then the number of answers of every stratum."""
-        sums, counts, raw_steps = [], [], report_steps(plan)
+        (randomizer,) = randomizers_of(plan)
+        figures, totals, counts = randomizer.figures, [], []
         for key in report_keys(plan):
-            answers = collected.of(key)
-            sums.append(sum_of_steps(plan, key.stratum, answers, raw_steps))
+            answers = randomizer.as_sent(key.stratum, collected.of(key), from_devices=collected.from_devices)
+            totals.append([each.add_up(key.stratum, answers) for each in figures])
             counts.append(len(answers))
             progress(counts[-1])
-        space = plan.inputs.space
-        columns: dict[str, list[Any]] = {COLUMN: [], GROUP: [], MEAN: [], COUNT: []}
-        start, step = scale_of_reports(plan, raw_steps)
+        heads = (*randomizer.figure_columns, COLUMN, GROUP, MEAN, COUNT)
+        columns: dict[str, list[Any]] = {name: [] for name in heads}
 
-        def row(column: str, group: str, mean: float | None, count: int) -> None:
-            for name, cell in zip(columns, (column, group, mean, count), strict=True):
+        def row(of: tuple[str, str], column: str, group: str, mean: float | None, count: int) -> None:
+            cells = (*of[: len(randomizer.figure_columns)], column, group, mean, count)
+            for name, cell in zip(heads, cells, strict=True):
                 columns[name].append(cell)
 
         m = np.array(counts, dtype=np.int64)
         grids = figure_grids(plan, m)
-        require_noise_for(noise, [f"{each.column}={each.group}" for each in grids])
+        require_noise_for(noise, [label for each in grids for label in _labels(each, figures[each.question])])
         for each in grids:
-            share = start + step * each.noised_steps(sums, noise[f"{each.column}={each.group}"])
-            row(
-                each.column,
-                each.group,
-                float(space.lower + space.range * share),
-                int(m[each.strata].sum()),
-            )
-        named = {(each.column, each.group) for each in grids}
-        for figure in plan.figures:
-            if (figure.column, figure.group) not in named:
-                row(figure.column, figure.group, None, 0)
+            of = figures[each.question]
+            for entry, label in enumerate(_labels(each, of)):
+                steps = each.noised_steps([total[each.question][entry] for total in totals], noise[label])
+                count = int(m[each.strata].sum())
+                row((of.label, of.entries[entry]), each.column, each.group, of.figure(steps), count)
+        named = {(each.question, each.column, each.group) for each in grids}
+        for j, of in enumerate(figures):
+            for figure in plan.figures:
+                if (j, figure.column, figure.group) not in named:
+                    for name in of.entries:
+                        row((of.label, name), figure.column, figure.group, None, 0)
         if STRATUM not in columns[COLUMN]:
             for name, count in zip(plan.strata.names, counts, strict=True):
-                row(STRATUM, name, None, count)
+                row(("", ""), STRATUM, name, None, count)
         return columns
+
+
+def _labels(grid: FigureGrid, figures: Figures) -> list[str]:
+    """Name the noise of figures by their places."""
+    return [f"{grid.question}/{entry}/{grid.column}={grid.group}" for entry in range(len(figures.entries))]
 
 
 FIELDINGS: dict[str, type[Fielding]] = {

@@ -96,8 +96,8 @@ def compare_releases(plan: Design, *, device_epsilon: float | None = None) -> Re
     ----------
     plan : Design
         The design. Where its noise does not go with a release, the most precise one that does is used; a cap
-        on published answers is left out where none are published. Of a questionnaire, whose rows are always
-        randomised on devices, published rows are compared with sums; another release gets forms that suit it.
+        on published answers is left out where none are published. Every release of a questionnaire gets forms
+        that suit it.
     device_epsilon : float, optional
         Device budget for sums and a mean; by default that of the design, or the largest local epsilon of
         published answers, rounded down to two decimals and at most 100.
@@ -137,7 +137,7 @@ def compare_releases(plan: Design, *, device_epsilon: float | None = None) -> Re
 def _added_up(plan: Design, device_epsilon: float | None) -> list[ReleaseOption]:
     """Publish sums, or one number where that supports what is asked."""
     found = []
-    for release in plan.inputs.release_form.added_up(device_epsilon):
+    for release in ("sums", "mean"):
         with suppress(NotAvailableError):
             found.append(_with(plan, release, device_epsilon))
     return found
@@ -148,12 +148,14 @@ def _with(plan: Design, release: str, device_epsilon: float | None) -> ReleaseOp
     given = {OPTION: release, "device_epsilon": device_epsilon}
     if all(getattr(plan.inputs, name) == value for name, value in given.items()):
         return ReleaseOption(release, device_epsilon, plan)
-    # the forms that suit the other release
-    inputs: Inputs = replace(plan.inputs, **{**kind_of(release).leaves_out, **given, "forms": AUTO})
-    alike = inputs.rows == plan.inputs.rows
-    keep = alike and plan.choice is None and inputs.release_form.misfit(plan.mechanism) is None
+    # the forms and the noise that suit the other release
+    given |= {"forms": AUTO, "mechanism": BEST}
+    inputs: Inputs = replace(plan.inputs, **{**kind_of(release).leaves_out, **given})
+    named = plan.choice is None and not (inputs.rows or plan.inputs.rows)
+    if named and inputs.release_form.misfit(plan.mechanism) is None:
+        inputs = replace(inputs, mechanism=plan.inputs.mechanism)
     try:
-        made = design_as_asked(plan.strata, inputs if keep else replace(inputs, mechanism=BEST), warn=False)
+        made = design_as_asked(plan.strata, inputs, warn=False)
     except InfeasibleError:
         made = None
     return ReleaseOption(release, inputs.device_epsilon, made)

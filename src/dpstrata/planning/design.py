@@ -16,7 +16,8 @@ from dpstrata.allocation.variances import planned_variance
 from dpstrata.designs.choice import BEST, Choice, contenders, valid_mechanisms
 from dpstrata.designs.record import Design
 from dpstrata.errors import InfeasibleError, InputError, option
-from dpstrata.planning.forms.plans import with_chosen_forms, with_proven_forms
+from dpstrata.numerics.arrays import IntArray
+from dpstrata.planning.forms.plans import form_choices, form_choices_at, with_proven_forms
 from dpstrata.planning.goal_search import (
     design_for,
     warn_beyond_the_best,
@@ -37,6 +38,7 @@ from dpstrata.words.results import REPORTED
 Posed: TypeAlias = dict[tuple[str, Forms], Problem]
 """What was posed for one survey, but for the total, by mechanism and forms."""
 
+_ALIKE = 1e-5  # relative: what other forms must gain
 _BESIDE = ("spreads", "forms")  # which are no options, as they can be given in Python and in files alone
 
 
@@ -258,12 +260,11 @@ def read_survey(strata: object, arguments: Mapping[str, Any]) -> tuple[Strata, I
         return strata.filled(**shared), inputs
     require_fit(strata, inputs.question, shared["proportion"])
     strata = strata.filled(**shared)
-    if inputs.rows:
-        told = inputs.spreads or _spreads_of(strata, inputs.questions).record
-        inputs = replace(inputs, spreads=told)
-    elif inputs.spreads is not None:
+    if inputs.spreads is not None:
         strata = _with_spreads(strata, inputs.spreads_in(strata))
-        inputs = replace(inputs, spreads=None)
+        inputs = inputs if inputs.rows else replace(inputs, spreads=None)
+    elif inputs.rows:
+        inputs = replace(inputs, spreads=_spreads_of(strata, inputs.questions).record)
     elif inputs.question.names and strata.proportions is not None:  # what the others share is not known
         spread = _spreads_of(strata, inputs.questions).variances[:, 0]
         strata = strata.replaced(sds=np.sqrt(spread), proportions=None)
@@ -329,7 +330,7 @@ def design_with_best(strata: Strata, inputs: Inputs, posed: Posed) -> Design:
 
 def design_with_best_of(names: Sequence[str], strata: Strata, inputs: Inputs, posed: Posed) -> Design:
     """Reach the goal with the best of these mechanisms, as :func:`design_with_best` ranks them."""
-    plans: list[tuple[tuple[float, ...], Design]] = []
+    plans: list[Design] = []
     reasons: list[InfeasibleError] = []
     rows = []
     for name in names:
@@ -341,11 +342,10 @@ def design_with_best_of(names: Sequence[str], strata: Strata, inputs: Inputs, po
             rows.append(Choice(name, None, None, None))
             continue
         rows.append(Choice(name, plan.total, plan.variance, plan.cost))
-        plans.append((_rank(plan, rows[-1]), plan))
+        plans.append(plan)
     if not plans:
-        raise min(reasons, key=lambda reason: reason.misses or (True, math.inf))
-    _, best = min(plans, key=lambda each: each[0])
-    return replace(best, choice=tuple(rows))
+        raise min(reasons, key=_how_close)
+    return replace(min(plans, key=_rank), choice=tuple(rows))
 
 
 def _considered(strata: Strata, inputs: Inputs, posed: Posed) -> list[str]:
@@ -369,20 +369,25 @@ def _posed(inputs: Inputs, strata: Strata, posed: Posed) -> Problem:
     return posed[key]
 
 
-def _rank(plan: Design, figures: Choice) -> tuple[float, ...]:
-    """Order designs for one goal with different mechanisms, the best first."""
-    variance = figures.variance or 0.0
+def _rank(plan: Design) -> tuple[float, ...]:
+    """Order designs for one goal with different mechanisms or forms, the best first."""
+    variance = plan.variance
     if plan.problem.terms.random_answers:
         correct = plan.inputs.finite_population
         variance = planned_variance(plan.problem, plan.sample_sizes, finite_population=correct)
-    people = plan.total if figures.cost is None else figures.cost
+    people = plan.total if plan.cost is None else plan.cost
     return (people, variance) if plan.inputs.asks_for_least else (variance,)
 
 
 def design_as_asked(
-    strata: Strata, inputs: Inputs, posed: Posed | None = None, *, warn: bool = True
+    strata: Strata,
+    inputs: Inputs,
+    posed: Posed | None = None,
+    *,
+    sizes: IntArray | None = None,
+    warn: bool = True,
 ) -> Design:
-    """Reach the goal, with the best mechanism if that is asked for.
+    """Reach the goal, with the best mechanism and forms if these are left open.
 
     Parameters
     ----------
@@ -390,17 +395,56 @@ def design_as_asked(
         The population, and what is asked.
     posed : dict, optional
         The problems that other totals posed; filled with what is posed here.
+    sizes : array of int, optional
+        Sizes that must carry the forms.
     warn : bool
         Whether a total beyond the best one is warned about, to the caller's caller.
     """
     posed = {} if posed is None else posed
-    inputs = with_chosen_forms(strata, inputs)
     if inputs.mechanism == BEST:
         plan = design_with_best(strata, inputs, posed)
     else:
-        plan = with_proven_forms(design_for(strata, inputs, _posed(inputs, strata, posed)))
+        plan = _with_best_forms(strata, inputs, posed, sizes)
     if warn:
         warn_beyond_the_best(plan, stacklevel=3)
         warn_of_empty_strata(plan, stacklevel=3)
         warn_of_loose_targets(plan, stacklevel=3)
     return plan
+
+
+def _with_best_forms(strata: Strata, asked: Inputs, posed: Posed, sizes: IntArray | None) -> Design:
+    """Reach the goal with the best forms: chosen for typical sizes, and then for those of the design."""
+    choices = form_choices(strata, asked, sizes)
+    best = _best_of(choices, strata, posed)
+    others = [each for each in form_choices_at(best, asked, sizes) if each not in choices]
+    if others:
+        try:
+            other = _best_of(others, strata, posed)
+        except InfeasibleError:
+            other = best
+        if _is_worth_it(_rank(other), _rank(best)):
+            best = other
+    return with_proven_forms(best)
+
+
+def _best_of(choices: Sequence[Inputs], strata: Strata, posed: Posed) -> Design:
+    """Reach the goal with the forms that do best."""
+    plans, reasons = [], []
+    for inputs in choices:
+        try:
+            plans.append(design_for(strata, inputs, _posed(inputs, strata, posed)))
+        except InfeasibleError as reason:
+            reasons.append(reason)
+    if not plans:
+        raise min(reasons, key=_how_close)
+    return plans[0] if len(plans) == 1 else min(plans, key=_rank)
+
+
+def _is_worth_it(rank: tuple[float, ...], than: tuple[float, ...]) -> bool:
+    """Whether other forms do better by more than the last digits of what is noised for whom."""
+    return next((a < b for a, b in zip(rank, than, strict=True) if abs(a - b) > _ALIKE * abs(b)), False)
+
+
+def _how_close(reason: InfeasibleError) -> tuple[float, ...]:
+    """Order reasons why a goal is not reached, the closest first."""
+    return reason.misses or (True, math.inf)

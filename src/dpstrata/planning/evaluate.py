@@ -22,7 +22,6 @@ from dpstrata.designs.record import Design
 from dpstrata.errors import InfeasibleError, InputError, option
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
 from dpstrata.planning.design import Posed, design_as_asked, read_survey
-from dpstrata.planning.forms.plans import with_chosen_forms
 from dpstrata.planning.goal_search import require_costs
 from dpstrata.survey.costs import fits_budget, total_cost
 from dpstrata.survey.goals import GOAL_OPTIONS, has_targets
@@ -222,16 +221,17 @@ def evaluate(strata: Strata, sample_sizes: npt.ArrayLike, **options: Any) -> Eva
             argument="questions",
         )
     strata, inputs = read_survey(strata, {**options, "total": int(sizes.sum())})
-    inputs = with_chosen_forms(strata, inputs, sizes)
     if budget is not None:
         require_costs(strata)
         budget = replace(inputs, total=None, budget=budget).budget
     if strata.costs_differ and strata.costs is not None:
         inputs = replace(inputs, total=None, budget=total_cost(strata.costs, sizes))
-    if inputs.min_per_stratum is None and np.any(sizes < size_limits(inputs, strata)[0]):
-        inputs = replace(inputs, min_per_stratum=1)  # the default is no limit for sizes that someone states
-    _require_inside(sizes, strata, *size_limits(inputs, strata))
-    best = design_as_asked(strata, inputs, warn=False)
+    if not inputs.rows:
+        if inputs.min_per_stratum is None and np.any(sizes < size_limits(inputs, strata)[0]):
+            inputs = replace(inputs, min_per_stratum=1)  # the default is no limit for sizes that are stated
+        _require_inside(sizes, strata, *size_limits(inputs, strata))
+    best = design_as_asked(strata, inputs, sizes=sizes, warn=False)
+    _require_inside(sizes, strata, *size_limits(best.inputs, strata))  # which the forms may have narrowed
     parts = variance_parts(best.problem, sizes, finite_population=best.inputs.finite_population)
     return Evaluation(sizes, parts, _proof(best, sizes), best, budget)
 

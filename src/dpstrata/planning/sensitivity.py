@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from dpstrata.allocation.form_terms import OneQuestion
 from dpstrata.allocation.posing import forms_in
 from dpstrata.allocation.problem import Problem
 from dpstrata.allocation.single_mean import SingleMean
@@ -194,8 +193,3 @@ def with_wrong_sds(plan: Design, factors: FloatArray) -> Problem:
     None exceeds what answers allow. Of a questionnaire those of all questions are.
     """
     return plan.problem.asked(forms_in(plan.inputs, plan.strata, factors))
-
-
-def with_sds(problem: Problem, sds: FloatArray) -> Problem:
-    """Pose the same problem of one question with other standard deviations; the coefficients stay."""
-    return problem.asked(replace(cast(OneQuestion, problem.forms), sds=sds))

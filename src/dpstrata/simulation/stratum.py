@@ -13,12 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpstrata.allocation.response import willing_people
+from dpstrata.allocation.rows_on_forms import OF_SUMS
 from dpstrata.designs.questions import DesignedForm
 from dpstrata.designs.record import Design
 from dpstrata.numerics.arrays import BoolArray, FloatArray, IntArray
+from dpstrata.privacy.answer_space import AnswerSpace
+from dpstrata.privacy.mechanisms import get_mechanism
 from dpstrata.privacy.mechanisms.kernels import simulated_discrete_laplace
 from dpstrata.privacy.rows import replaced
-from dpstrata.survey.forms import Table
+from dpstrata.survey.forms import RAW, Table
 from dpstrata.survey.questionnaires.question import Question
 
 _CHUNK = 2_000_000  # random numbers held at once
@@ -106,6 +109,23 @@ class Stratum:
         errors = {name: total / people[name] for name, total in totals.items()}
         return Carried(errors, answered.sum(axis=1), squares)
 
+    def sent_once(self, generator: np.random.Generator) -> list[Sent]:
+        """Return what is added up of every form in one survey in which everyone answers."""
+        forms, sample = self.plan.forms, self._sample(1, generator)
+        device = self.plan.inputs.device_epsilon
+        budget = self.plan.local_epsilon(self.row) if device is None else device
+        ends = np.cumsum([0, *(int(form.sample_sizes[self.row]) for form in forms)])
+        return [
+            self._sent(form, sample[:, ends[t] : ends[t + 1]], budget, generator)
+            for t, form in enumerate(forms)
+        ]
+
+    def reports_sent(self, generator: np.random.Generator) -> FloatArray:
+        """Return what is reported to the only question in one survey in which everyone answers."""
+        release, mechanism = self.plan.inputs.release_form, self.plan.problem.forms.fitted
+        answers = self.answers[self.plan.inputs.question.name][self._sample(1, generator)[0]]
+        return release.simulated_answers(mechanism, answers, self.plan.local_epsilon(self.row), generator)
+
     # --- who is asked, and who answers --------------------------------------------------------
 
     def _sample(self, count: int, generator: np.random.Generator) -> IntArray:
@@ -169,7 +189,7 @@ class Stratum:
         noised = release.simulated_sums(mechanism, sums, e, generator)
         return (noised / m)[:, None], np.square(off).sum(axis=1, where=answered)
 
-    # --- rows that are kept or replaced -------------------------------------------------------
+    # --- forms --------------------------------------------------------------------------------
 
     def _form(
         self,
@@ -180,67 +200,120 @@ class Stratum:
         generator: np.random.Generator,
     ) -> Iterator[tuple[Question, FloatArray]]:
         """Estimate the questions of one form from what is published of it."""
-        e, device, office = self.plan.local_epsilon(self.row), self.plan.inputs.device_epsilon, math.inf
-        if device is not None:
-            office = float(self.plan.problem.forms.office_budgets(np.array([e]))[0, number])
-        rho = replaced(form.cells, e if device is None else device)
-        row = self._sent(form, dealt, rho, generator)
-        published = form.tables or tuple(Table((name,), 1.0) for name in form.questions)
-        for table in published:
-            yield from self._estimates(form, table, row, answered, (rho, office * table.budget), generator)
+        plan = self.plan
+        e, device, office = plan.local_epsilon(self.row), plan.inputs.device_epsilon, math.inf
+        if plan.problem.forms.noise_power == 2:
+            office = float(plan.problem.forms.office_budgets(np.array([e]))[0, number])
+        sent = self._sent(form, dealt, e if device is None else device, generator)
+        tables = () if plan.inputs.release_form.noised_once else form.tables
+        for table in tables or tuple(Table((name,), 1.0) for name in form.questions):
+            noise = _OfficeNoise(office * table.budget, generator)
+            yield from self._estimates(form, table, sent, answered, noise)
 
-    def _sent(
-        self, form: DesignedForm, dealt: IntArray, rho: float, generator: np.random.Generator
-    ) -> dict[str, IntArray]:
-        """Put answers on levels at random, and replace some rows: every level is as likely then."""
-        random = generator.random(dealt.shape) < rho
-        sent = {}
-        for question, levels in self._asked(form):
-            answer = self.answers[question.name][dealt]
+    def _sent(self, form: DesignedForm, dealt: IntArray, e: float, generator: np.random.Generator) -> Sent:
+        """Randomise the answers on a form: to levels, or to numbers where they have none."""
+        asked = self._asked(form)
+        answers = {question.name: self.answers[question.name][dealt] for question, _ in asked}
+        if form.mechanism == RAW:
+            places = {
+                question.name: np.rint(answers[question.name] * (1 if question.names else levels - 1)).astype(
+                    np.int64
+                )
+                for question, levels in asked
+                if levels
+            }
+            return Sent(places, answers, 0.0)
+        if not form.cells:
+            ((question, _),) = asked
+            mechanism = get_mechanism(form.mechanism, question.space)
+            released = mechanism.simulated_release(answers[question.name], e, generator)
+            return Sent({}, {question.name: released}, 0.0, mechanism.reach(e))
+        rho, places = replaced(form.cells, e), {}
+        random = generator.random(dealt.shape) < rho  # then every level is as likely
+        for question, levels in asked:
+            answer = answers[question.name]
             if not question.names:
                 place = answer * (levels - 1)
                 below = np.floor(place + 1e-9)
                 answer = below + (generator.random(place.shape) < place - below)
             other = generator.integers(0, levels, dealt.shape)
-            sent[question.name] = np.where(random, other, answer.astype(np.int64))
-        return sent
+            places[question.name] = np.where(random, other, answer.astype(np.int64))
+        return Sent(places, {}, rho)
 
     def _asked(self, form: DesignedForm) -> list[tuple[Question, int]]:
         by_name = {question.name: question for question in self.plan.inputs.questions}
         return [(by_name[name], levels) for name, levels in zip(form.questions, form.levels, strict=True)]
 
     def _estimates(
-        self,
-        form: DesignedForm,
-        table: Table,
-        row: Mapping[str, IntArray],
-        answered: BoolArray,
-        noise: tuple[float, float],
-        generator: np.random.Generator,
+        self, form: DesignedForm, table: Table, sent: Sent, answered: BoolArray, noise: _OfficeNoise
     ) -> Iterator[tuple[Question, FloatArray]]:
         """Estimate the questions of one table, whose noise is drawn once."""
-        rho, office = noise
         asked = [each for each in self._asked(form) if each[0].name in table.questions]
         m = answered.sum(axis=1).astype(float)[:, None]
-        if len(asked) == 1 and not asked[0][0].names:  # a count of yes, or a sum of levels
-            question, levels = asked[0]
-            sums = (row[question.name] * answered).sum(axis=1).astype(float)[:, None]
-            sums += _drawn(office / (levels - 1), sums.shape, generator)
-            yield question, _debiased(sums / m / (levels - 1), 0.5, rho)
+        alone = asked[0] if len(asked) == 1 and not asked[0][0].names else None
+        if alone is not None and alone[0].name in sent.numbers and alone[1] != 2:
+            question, _ = alone
+            sums = (sent.numbers[question.name] * answered).sum(axis=1)[:, None]
+            yield question, (sums + sent.reach * noise.of_sums(sums.shape)) / m
+            return
+        if alone is not None:  # a count of yes, or a sum of levels
+            question, levels = alone
+            sums = (sent.places[question.name] * answered).sum(axis=1).astype(float)[:, None]
+            sums += noise.of_counts(sums.shape, levels - 1)
+            yield question, _debiased(sums / m / (levels - 1), 0.5, sent.rho)
             return
         shape = [levels for _, levels in asked]
-        counts = _counted(np.ravel_multi_index([row[q.name] for q, _ in asked], shape), answered, shape)
-        counts += _drawn(office / 2.0, counts.shape, generator)
+        joint = np.ravel_multi_index([sent.places[q.name] for q, _ in asked], shape)
+        counts = _counted(joint, answered, shape)
+        counts += noise.of_counts(counts.shape, 2)
         counts += (m - counts.sum(axis=1, keepdims=True)) / counts.shape[1]  # how many answered is known
         grid = counts.reshape(-1, *shape)
         for axis, (question, levels) in enumerate(asked):
             others = tuple(1 + other for other in range(len(shape)) if other != axis)
             shares = grid.sum(axis=others) / m
             if question.names:
-                yield question, _debiased(shares, 1.0 / levels, rho)
+                yield question, _debiased(shares, 1.0 / levels, sent.rho)
             else:
                 mean = shares @ np.linspace(0.0, 1.0, levels)
-                yield question, _debiased(mean[:, None], 0.5, rho)
+                yield question, _debiased(mean[:, None], 0.5, sent.rho)
+
+
+class Sent(NamedTuple):
+    """What is added up of a form: places of levels, or numbers, by question.
+
+    Attributes
+    ----------
+    places, numbers : mapping of str to array
+        Levels counted from 0, and shares of the range.
+    rho : float
+        How often a row is a random one.
+    reach : float
+        By how many ranges a number can move.
+    """
+
+    places: Mapping[str, IntArray]
+    numbers: Mapping[str, FloatArray]
+    rho: float
+    reach: float = 1.0
+
+
+class _OfficeNoise(NamedTuple):
+    """What the office adds to one table, at its budget; nothing at an infinite one."""
+
+    budget: float
+    generator: np.random.Generator
+
+    def of_counts(self, shape: tuple[int, ...], moved: int) -> Any:
+        """Draw noise for counts that one person moves by so many in all."""
+        if math.isinf(self.budget):
+            return 0.0
+        return simulated_discrete_laplace(self.budget / moved, shape, self.generator)
+
+    def of_sums(self, shape: tuple[int, ...]) -> Any:
+        """Draw noise for sums of shares of the range."""
+        if math.isinf(self.budget):
+            return 0.0
+        return get_mechanism(OF_SUMS, AnswerSpace()).simulated_noise(self.budget, shape, self.generator)
 
 
 def _counted(cells: IntArray, answered: BoolArray, shape: Sequence[int]) -> FloatArray:
@@ -248,10 +321,6 @@ def _counted(cells: IntArray, answered: BoolArray, shape: Sequence[int]) -> Floa
     size = math.prod(shape)
     place = (cells + size * np.arange(len(cells))[:, None])[answered]
     return np.bincount(place, minlength=size * len(cells)).reshape(len(cells), size).astype(float)
-
-
-def _drawn(e: float, shape: tuple[int, ...], generator: np.random.Generator) -> Any:
-    return 0.0 if math.isinf(e) else simulated_discrete_laplace(e, shape, generator)
 
 
 def _debiased(reported: FloatArray, replacement: float, rho: float) -> FloatArray:

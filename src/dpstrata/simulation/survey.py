@@ -18,6 +18,7 @@ from dpstrata.allocation.single_mean import SingleMean
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
 from dpstrata.fielding.estimate import reader_of
+from dpstrata.fielding.results.mean import figure_units
 from dpstrata.fielding.results.reader import Surveys
 from dpstrata.numerics.arrays import BoolArray, FloatArray, read_only
 from dpstrata.simulation.stratum import Carried, Stratum
@@ -330,22 +331,32 @@ class _Summary:
             questions=each,
         )
 
-    def _noise_of_figures(self, generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Draw the noise of the population mean in each survey, from the best family; with its variance.
+    def _noise_of_figures(
+        self, generator: np.random.Generator
+    ) -> tuple[Mapping[str, FloatArray], FloatArray]:
+        """Draw the noise of every question's figures of the population in each survey, in ranges.
 
-        There is none where strata have noise of their own.
+        They are of the best family. With the variance of that of the first question; there is none where
+        strata have noise of their own.
         """
-        noise, variances = np.zeros((2, self.replications))
-        if not self.plan.problem.families:
+        plan, questions = self.plan, self.plan.inputs.questions
+        noise = {each.name: np.zeros((self.replications, max(len(each.names), 1))) for each in questions}
+        variances = np.zeros(self.replications)
+        if not plan.problem.families:
             return noise, variances
-        one = SingleMean(self.plan.problem)
-        shares = [np.sqrt(family.weights * len(one.families)) for family in one.families]
-        planned = one.strengths_at(self.plan.sample_sizes)
+        one = SingleMean(plan.problem)
+        weight = float(plan.problem.forms.importances @ plan.problem.forms.figure_factors)
+        shares = [np.sqrt(family.weights * len(one.families) / weight) for family in one.families]
+        planned = one.strengths_at(plan.sample_sizes)
         best = min(range(len(planned)), key=lambda i: float(((shares[i] / planned[i]) ** 2).sum()))
+        units = figure_units(plan)
         for row, m in enumerate(self.counts):
             scales = shares[best] / one.raised_to_answers(m, planned)[best]
-            noise[row] = generator.laplace(0.0, scales).sum()
-            variances[row] = 2.0 * np.square(scales).sum()
+            for question, unit in zip(questions, units, strict=True):
+                drawn = generator.laplace(0.0, unit * scales, (noise[question.name].shape[1], len(scales)))
+                found = drawn.sum(axis=1)
+                noise[question.name][row] = found - (found.mean() if len(found) > 1 else 0.0)
+            variances[row] = 2.0 * np.square(questions[0].range * units[0] * scales).sum()
         return noise, variances
 
     def _errors(self, question: Question) -> FloatArray:
@@ -353,7 +364,7 @@ class _Summary:
         coefficients = self.plan.problem.terms.coefficients
         pairs = zip(coefficients, self.found, strict=True)
         total = np.sum([a * each.errors[question.name] for a, each in pairs], axis=0)
-        return np.asarray(total + self.noise[:, None] / question.range)
+        return np.asarray(total + self.noise[question.name])
 
     def _squares(self, question: Question, errors: FloatArray) -> FloatArray:
         """Return in every survey what the variance is the mean of: of several shares half their sum."""
@@ -381,7 +392,11 @@ class _Summary:
         means = np.stack([each.errors[question.name][:, 0] for each in self.found], axis=1) + truths
         squares = np.stack([each.squares for each in self.found], axis=1)
         surveys = Surveys(
-            self.counts, space.at_shares(means), space.range**2 * squares, self.noise, self.variances
+            self.counts,
+            space.at_shares(means),
+            space.range**2 * squares,
+            space.range * self.noise[question.name][:, 0],
+            self.variances,
         )
         limits = reader_of(plan).limits_in_surveys(surveys)
         truth = float(space.at_shares(truths) @ plan.strata.sizes) / plan.strata.population

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 AUTO: Literal["auto"] = "auto"
 ONE: Literal["one"] = "one"
 
+ROWS = "randomized_response"
+"""A row of answers is kept or replaced as a whole: what devices do to a form of several questions."""
+RAW = "none"
+"""Nobody changes the answers on a form before the office adds them up."""
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -42,22 +47,37 @@ class FormPlan:
     questions : tuple of str
         What is asked.
     levels : tuple of int
-        How many levels each answer has.
+        How many levels each answer has; 0 where it has none: it is noised by itself, or a number is added up
+        as it is.
     share : float
         Share of the people of a stratum who get it.
     tables : tuple of Table
-        What is published of it; none where rows are published.
+        What is published of it; none where answers or rows are published, or a mean.
+    mechanism : str
+        What changes the answers before anyone sees them: ``ROWS``, ``RAW``, or the mechanism that noises the
+        only question of the form.
     """
 
     questions: tuple[str, ...]
     levels: tuple[int, ...]
     share: float
     tables: tuple[Table, ...] = ()
+    mechanism: str = ROWS
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether a row is kept or replaced as a whole."""
+        return self.mechanism == ROWS
+
+    @property
+    def raw(self) -> bool:
+        """Whether the office gets the answers as they were given."""
+        return self.mechanism == RAW
 
     @property
     def cells(self) -> int:
-        """K: how many different rows there are."""
-        return math.prod(self.levels)
+        """K: how many different rows there are; 0 where rows are not kept or replaced."""
+        return math.prod(self.levels) if self.keeps_rows else 0
 
     def cells_of(self, table: Table) -> int:
         """How many combinations of answers a table has."""
@@ -108,6 +128,7 @@ def _form(data: Mapping[str, Any]) -> FormPlan:
         tuple(data["levels"]),
         float(data["share"]),
         tuple(Table(tuple(table["questions"]), float(table["budget"])) for table in data["tables"]),
+        str(data.get("mechanism", ROWS)),
     )
 
 
@@ -155,7 +176,9 @@ _LISTED = 5
 _TOLERANCE = 1e-9  # by which shares may miss 1 together
 
 
-def require_complete(forms: Sequence[FormPlan], questions: Sequence[Question], *, tables: bool) -> None:
+def require_complete(
+    forms: Sequence[FormPlan], questions: Sequence[Question], *, tables: bool, raw: bool
+) -> None:
     """Require of complete forms that they spend the office's budget once, and publish everything.
 
     Parameters
@@ -165,7 +188,9 @@ def require_complete(forms: Sequence[FormPlan], questions: Sequence[Question], *
     questions : sequence of Question
         All of them.
     tables : bool
-        Whether tables are published, and not rows.
+        Whether tables are published.
+    raw : bool
+        Whether the office gets answers as they were given.
     """
     by_name = {question.name: question for question in questions}
     everyone = {question.name for question in questions if question.everyone}
@@ -174,8 +199,10 @@ def require_complete(forms: Sequence[FormPlan], questions: Sequence[Question], *
         missing = sorted(everyone - set(form.questions))
         if missing:
             raise InputError(f"{where} must have {missing[0]!r}, which everyone is asked.")
+        _require_mechanism(form, raw=raw, where=where)
         _require_levels(form, by_name, where)
-        require_few_rows([by_name[name] for name in form.questions])
+        if form.keeps_rows:
+            require_few_rows([by_name[name] for name in form.questions])
         if not form.share > 0:
             raise InputError(f"{where} must have a share of people above 0, got {form.share:g}.")
         _require_tables(form, by_name, where, tables=tables)
@@ -184,14 +211,28 @@ def require_complete(forms: Sequence[FormPlan], questions: Sequence[Question], *
         raise InputError(f"the shares of people of all {option('forms')} must add up to 1, got {total:.9g}.")
 
 
+def _require_mechanism(form: FormPlan, *, raw: bool, where: str) -> None:
+    """Require raw answers where there are no devices, and rows of several answers where there are."""
+    if form.raw != raw or (not form.raw and not form.keeps_rows and len(form.questions) > 1):
+        can = RAW if raw else ROWS
+        raise InputError(f"{where} must have the mechanism {can!r}, got {form.mechanism!r}.")
+
+
 def _require_levels(form: FormPlan, questions: Mapping[str, Question], where: str) -> None:
     if len(form.levels) != len(form.questions):
         asked = counted(len(form.questions), "question")
         raise InputError(f"{where} must have levels for its {asked}, got {len(form.levels)}.")
     for name, levels in zip(form.questions, form.levels, strict=True):
-        if levels not in questions[name].candidates:
-            can = questions[name].levels or "from 2 to 16, or 18, 20, 22 and so on up to 100"
+        allowed = _levels_allowed(form, questions[name])
+        if levels not in allowed:
+            can = allowed[0] if len(allowed) == 1 else "from 2 to 16, or 18, 20, 22 and so on up to 100"
             raise InputError(f"{where} must give {name!r} {can} levels, got {levels}.")
+
+
+def _levels_allowed(form: FormPlan, question: Question) -> tuple[int, ...]:
+    if form.keeps_rows:
+        return question.candidates
+    return (question.answer_count or 0,) if form.raw else (0,)
 
 
 def _require_tables(form: FormPlan, questions: Mapping[str, Question], where: str, *, tables: bool) -> None:

@@ -126,7 +126,7 @@ def forms_table(plan: Design) -> TextTable:
 
 def _asked(plan: Design, form: DesignedForm) -> list[str]:
     """Name the questions of a form, with the levels that the design chose for numbers."""
-    chosen = {question.name for question in plan.inputs.questions if question.levels is None}
+    chosen = {question.name for question in plan.inputs.questions if len(question.candidates) > 1}
     return [
         f"{name} ({levels} levels)" if name in chosen else name
         for name, levels in zip(form.questions, form.levels, strict=True)

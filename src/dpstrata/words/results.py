@@ -385,9 +385,9 @@ def waves_in_words() -> str:
     """Say what two waves are."""
     return (
         "There were two waves, each with a secret sample of its own from the whole population. The second "
-        "was designed from the noised answers of the first. The results combine both, with weights that were "
-        "fixed before the first answer came. A stratum in which nobody answered in one wave has the result "
-        "of the other."
+        "was designed from what the first published. The results combine both, with weights that were fixed "
+        "before the first answer came. A stratum in which nobody answered in one wave has the result of the "
+        "other."
     )
 
 

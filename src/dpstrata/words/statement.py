@@ -56,7 +56,7 @@ AT_A_COST = (
 )
 FROM_THE_PILOT = (
     "strata, sample sizes and noise were fixed before any answer of this wave was seen, and nothing from the "
-    "first wave was used for them except its noised answers"
+    "first wave was used for them except what it published"
 )
 DRAWN_APART = (
     "the samples of the two waves are drawn independently, each from the whole frame, and nobody learns who "
@@ -198,12 +198,12 @@ def _waves_in_words(inputs: Inputs, waves: Waves, spent: float) -> str:
     )
     if waves.first:
         return (
-            f"This is the first of two waves. The second is designed from its noised answers and spends "
+            f"This is the first of two waves. The second is designed from what it publishes and spends "
             f"{plain_number(_other_wave(inputs, waves, spent))}, {both}"
         )
     return (
-        "This is the second of two waves. The standard deviations come from the noised answers of the first, "
-        f"which spent {plain_number(spent)}, {both}"
+        "This is the second of two waves. The standard deviations come from what the first published, which "
+        f"spent {plain_number(spent)}, {both}"
     )
 
 

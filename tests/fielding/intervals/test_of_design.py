@@ -11,7 +11,7 @@ from dpstrata.fielding.intervals.means import Means
 from dpstrata.fielding.intervals.of_design import PartLimits
 from dpstrata.fielding.intervals.shares import Reports
 from dpstrata.fielding.intervals.tilt import Groups
-from dpstrata.fielding.randomizers.row import table_entries, table_label
+from dpstrata.fielding.randomizers.tables import tables_of
 from dpstrata.fielding.results.form_figures import TableCounts, published_counts
 from dpstrata.fielding.results.forms import estimate_questions
 from dpstrata.fielding.results.microdata import estimate_shares
@@ -112,10 +112,10 @@ def test_tables_of_a_questionnaire(categories, number):
     replaced, r, u = K / (y + K), K / y, np.expm1(plan.local_epsilons)
     credited = np.log1p(u * (1 + r) / (1 - u / y))
     values = {
-        (name, 1, table_label(table.questions), entry): 7.0 + place
+        (name, 1, table.label, entry): 7.0 + place
         for name in STRATA.names
-        for table in form.tables
-        for place, entry in enumerate(table_entries(plan, 0, table.questions))
+        for table in tables_of(plan, 0)
+        for place, entry in enumerate(table.entries)
     }
     answers = {(name, 1): int(n) for name, n in zip(STRATA.names, m, strict=True)}
     result = estimate_questions(plan, published_counts(plan, values, answers))

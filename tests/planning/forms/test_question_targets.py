@@ -216,7 +216,7 @@ def test_a_target_that_one_form_cannot_reach_is_refused_in_a_sentence():
         dps.Question("q1", "yes_no", importance=2.666, blank=False),
         dps.Question("q2", "yes_no", importance=0.2117),
         dps.Question("q3", "category", importance=0.6726, blank=False, categories=["a", "b", "c", "d"]),
-        dps.Question("q4", "scale", importance=0.59, lower=1, upper=11),
+        dps.Question("q4", "scale", importance=0.59, lower=1, upper=11, levels="all"),
         dps.Question("q5", "number", importance=1.344, lower=0, upper=1),
     ]
     strata, asked = dps.Strata([17512], names=["s0"], costs=[2.5]), dps.Questionnaire(questions)

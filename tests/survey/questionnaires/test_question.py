@@ -17,13 +17,16 @@ NUMBER = {"kind": "number", "lower": 0, "upper": 100}
 def test_every_kind_by_its_levels_and_range():
     def levels(**fields):
         question = dps.Question("q", **fields)
-        return question.levels, question.range, question.candidates[:2]
+        return question.answer_count, question.range, question.candidates[:2]
 
     assert levels(kind="yes_no", blank=False) == (2, 1.0, (2,))
     assert levels(kind="category", categories=("a", "b", "c"), blank=False) == (3, 1.0, (3,))
     assert levels(**SCALE) == (5, 4.0, (5,))
-    assert levels(kind="scale", lower=0, upper=1, step=0.1) == (11, 1.0, (11,))
-    assert levels(kind="scale", lower=1, upper=100) == (100, 99.0, (100,))
+    assert levels(kind="scale", lower=0, upper=1, step=0.1) == (11, 1.0, (2, 3))
+    assert levels(kind="scale", lower=1, upper=100) == (100, 99.0, (2, 3))
+    assert levels(kind="scale", lower=1, upper=100, levels="all") == (100, 99.0, (100,))
+    assert levels(kind="scale", lower=0, upper=6) == (7, 6.0, (7,))
+    assert dps.Question("q", "scale", lower=0, upper=10).candidates == tuple(range(2, 12))
     assert levels(**NUMBER) == (None, 100.0, (2, 3))
 
 
@@ -182,10 +185,6 @@ def test_a_questionnaire_is_a_sequence():
             "names of questions must differ, and not only in case, got 'Q' again.",
         ),
         (
-            [dps.Question("q", "yes_no"), dps.Question("p", "scale", lower=0, upper=100)],
-            "a scale beside other questions must have at most 100 points (else use a number), got 101.",
-        ),
-        (
             [dps.Question("q", "yes_no", together="a"), dps.Question("p", "yes_no", together="b")],
             "2 mistakes.",
         ),
@@ -202,7 +201,7 @@ def test_questions_that_do_not_go_together(questions, sentence):
 
 
 def test_a_scale_alone_may_have_many_points():
-    assert dps.Questionnaire([dps.Question("q", "scale", lower=0, upper=10**9)])[0].levels == 10**9 + 1
+    assert dps.Questionnaire([dps.Question("q", "scale", lower=0, upper=10**9)])[0].answer_count == 10**9 + 1
 
 
 def test_it_shows_itself():
@@ -235,7 +234,7 @@ def test_a_blank_is_one_more_answer():
     smokes = dps.Question("smokes", "yes_no", labels=["Nein", "Ja"])
     assert home == dps.Question("home", "category", categories=["rent", "own"], blank=True)
     assert [dps.Question("q", **fields).blank for fields in (SCALE, NUMBER)] == [False, False]
-    assert (home.levels, smokes.levels) == (3, 3)
+    assert (home.answer_count, smokes.answer_count) == (3, 3)
     assert (home.answers, smokes.answers) == ("rent, own, or blank", "yes or no, or blank")
     for question, answers in ((home, ["rent", "own", None]), (smokes, ["No", "1", " "])):
         kind = question.of_kind
@@ -275,7 +274,7 @@ def test_every_kind_is_complete():
         assert kind.title
         assert question.answers
         assert min(question.candidates) >= 2
-        assert set(kind.fields) <= {"lower", "upper", "step", "categories"}
+        assert set(kind.fields) <= {"lower", "upper", "step", "levels", "categories"}
         assert kind.told_by
 
 

@@ -369,9 +369,8 @@ class _Least:
     def _by_power(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Variance of one answer, of each stratum and entry, as a polynomial in n: 1, n and n²."""
         forms, cells = self.forms, self.forms.cells[self.forms.form]
-        if forms.odds is not None:
-            r = cells / forms.odds
-            fixed = forms.curve.at(r)
+        if not forms.published:
+            fixed = forms.fixed_variances
             return fixed, np.zeros_like(fixed), np.zeros_like(fixed)
         odds = self.problem.terms.promise.odds_minus_one * self.rates * self.problem.terms.sizes
         r = cells / odds[:, None]  # of one person
@@ -395,10 +394,9 @@ class _Least:
         u = n * self.rates[rows]
         fixed, line, square = (part[rows] for part in self.answers)
         value = (fixed + n * (line + n * square)) / u - self.off[rows]
-        if not self.forms.publishes_rows:
-            r = self.forms.cells[self.forms.form] / (self.forms.odds or 1.0)
+        if self.forms.noise_power == 2:
             e = self.problem.terms.budgets(n, rows).e
-            value += self._dealt((1.0 + r) ** 2 * self.forms.table_noise(e[:, None]), root=3) / u**2
+            value += self._dealt(self.forms.reach**2 * self.forms.table_noise(e[:, None]), root=3) / u**2
         return np.asarray(self.weights[rows] * value)
 
     def sizes(self, lower: IntArray, upper: IntArray, *, guess: IntArray) -> IntArray:

@@ -23,6 +23,10 @@ so n is at least the positive root of :math:`n^2 \sum u + nM = \sum v`; without 
 
 Either way the proof is one maximum over all forms, with all choices of levels. :class:`Pricing` finds it
 without leaving any out; how the prices were found does not matter. This module imports no solver.
+
+Where the office gets raw answers, nothing is lost by asking more on a form but budget for the tables. No
+forms have less variance than if everyone were asked everything, and every question had all of the budget
+(:func:`certify_raw_forms`).
 """
 
 from __future__ import annotations
@@ -204,7 +208,7 @@ class Pricing:
 
     def reached(self, forms: Forms) -> float:
         """Compute the value of forms with their shares, from the definition; items may be on several."""
-        own, everyone = self.problem.told(*self.problem.rows(forms))
+        own, everyone = self.problem.told(*self.problem.rows(forms), self.problem.alone_in(forms))
         shares = np.array([form.share for form in forms.forms])
         told = np.tensordot(shares, own, axes=1)[self.parts]
         if isinstance(self.problem, TargetsProblem):
@@ -267,6 +271,8 @@ class Pricing:
         """
         if not self.count:
             return Priced(-float((self.problem.alone @ tolls).min()) * (1 - _ROUNDING), [])
+        if self.problem.has_alone:  # forms of one item that is noised by itself are on no page
+            known = max(known, self._best_alone(worth, tolls))
         while True:
             found = self._try(worth, tolls, known)
             if found is not None:

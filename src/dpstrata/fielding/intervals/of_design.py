@@ -52,7 +52,12 @@ def limits_over_waves(each: Sequence[PartLimits], shares: Sequence[FloatArray]) 
     shares : sequence of array
         What the wave counts in the estimate of every stratum.
     """
-    return replace(each[0], parts=_one_after_another([one.parts for one in each]), shares=shares)
+    counted = [
+        share * form
+        for one, share in zip(each, shares, strict=True)
+        for form in one.shares or (np.ones(len(share)),)
+    ]
+    return replace(each[0], parts=_one_after_another([one.parts for one in each]), shares=counted)
 
 
 def limits_over_surveys(plan: Design, each: Sequence[PartLimits]) -> Limits:

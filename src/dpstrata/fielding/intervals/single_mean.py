@@ -66,24 +66,28 @@ class StatedStrata(NamedTuple):
     device: FloatArray
 
     @classmethod
-    def of(cls, plan: Design, counts: IntArray) -> StatedStrata:
-        """Collect what a design states, and how many answered."""
-        space, N = plan.inputs.space, plan.strata.sizes
-        m = np.maximum(counts, 1).astype(float)
-        told = plan.strata.expected_means(plan.inputs.question)
-        spreads = plan.sds**2 / space.range**2
+    def of(
+        cls, plan: Design, counts: IntArray, *, spreads: FloatArray, means: FloatArray, device: FloatArray
+    ) -> StatedStrata:
+        """Collect what is stated of a figure, and how many answered.
+
+        Parameters
+        ----------
+        plan : Design
+            The design.
+        counts : array of int
+            How many answered in each stratum.
+        spreads, means, device : array
+            S² of the answers, their mean or NaN, and the variance that a device adds to one; all scaled to 0
+            to 1.
+        """
+        N, m = plan.strata.sizes, np.maximum(counts, 1).astype(float)
         if plan.inputs.finite_population:  # S² = p(1 − p)·N/(N − 1)
             correction = N / np.maximum(N - 1.0, 1.0)
             factors, spreads = (1.0 / m - 1.0 / N) * correction, spreads / correction
         else:
             factors = 1.0 / m
-        return cls(
-            answers=m,
-            factors=factors,
-            spreads=spreads,
-            means=np.full(len(N), np.nan) if told is None else space.shares(told),
-            device=plan.inputs.release_form.device_variance / m / space.range**2,
-        )
+        return cls(answers=m, factors=factors, spreads=spreads, means=means, device=device / m)
 
 
 def single_mean_limits(

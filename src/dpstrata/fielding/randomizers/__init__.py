@@ -6,7 +6,9 @@ from operator import index
 from typing import TYPE_CHECKING, SupportsIndex
 
 from dpstrata.errors import InputError
+from dpstrata.fielding.randomizers.alone import AloneRandomizer
 from dpstrata.fielding.randomizers.noise import NoiseRandomizer
+from dpstrata.fielding.randomizers.raw import RawRandomizer
 from dpstrata.fielding.randomizers.row import RowRandomizer
 
 if TYPE_CHECKING:
@@ -29,8 +31,13 @@ def randomizer_of(plan: Design, form: SupportsIndex) -> Randomizer:
 
 def _forms(plan: Design) -> int:
     """Count the forms; to noise one person's answer need not wait for the budgets of all strata."""
-    return len(plan.forms) if plan.inputs.rows else 1
+    return len(plan.inputs.chosen_forms) if plan.inputs.rows else 1
 
 
 def _randomizer(plan: Design, place: int) -> Randomizer:
-    return RowRandomizer(plan, place) if plan.inputs.rows else NoiseRandomizer(plan)
+    if not plan.inputs.rows:
+        return NoiseRandomizer(plan)
+    form = plan.inputs.chosen_forms[place]
+    if form.raw:
+        return RawRandomizer(plan, place)
+    return RowRandomizer(plan, place) if form.keeps_rows else AloneRandomizer(plan, place)

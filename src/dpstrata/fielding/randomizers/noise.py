@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -19,9 +20,10 @@ import numpy.typing as npt
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError, option
 from dpstrata.fielding.answer_files import COUNT, SUM, read_present_numbers
-from dpstrata.fielding.randomizers.randomizer import Randomizer
+from dpstrata.fielding.randomizers.randomizer import Figures, Randomizer
 from dpstrata.files.tables import Table
 from dpstrata.numerics.arrays import FloatArray, IntArray
+from dpstrata.privacy.answer_space import AnswerSpace
 from dpstrata.privacy.mechanisms.base import Mechanism
 from dpstrata.privacy.mechanisms.grid import AdditiveGridNoise, CellNoise, GridNoise, to_grid
 from dpstrata.privacy.rows import Source, spendable
@@ -53,10 +55,10 @@ def noise_at(plan: Design, stratum: int) -> GridNoise:
     """Return what noises one answer before anyone sees it: at the device budget, or that of the stratum."""
     device, E = plan.inputs.release_form.device, plan.inputs.device_epsilon
     if device is not None and E is not None:
-        noise = _noise(device, E, None)
+        noise = grid_noise(device, E, None)
         _require_distinct(plan, noise)
         return noise
-    return _noise(plan.mechanism, _budget(plan, stratum), None)
+    return grid_noise(plan.mechanism, _budget(plan, stratum), None)
 
 
 def _require_distinct(plan: Design, noise: GridNoise) -> None:
@@ -83,7 +85,7 @@ def office_noise_at(plan: Design, stratum: int) -> AdditiveGridNoise | None:
     if math.isinf(budget):
         return None
     reports = None if plan.inputs.release_form.device is None else noise_at(plan, stratum).width
-    noise = _noise(plan.problem.forms.fitted, budget, reports)
+    noise = grid_noise(plan.problem.forms.fitted, budget, reports)
     assert isinstance(noise, AdditiveGridNoise)
     if noise.steps * (1.0 + _LONGEST / budget) > 2.0**62:
         raise InputError(
@@ -110,9 +112,56 @@ def require_stated_answers(plan: Design) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _noise(mechanism: Mechanism, e: float, steps: int | None) -> GridNoise:
+def grid_noise(mechanism: Mechanism, e: float, steps: int | None) -> GridNoise:
+    """Return what a mechanism does at a budget, on its own grid or on one of so many steps."""
     e = spendable(e)  # 0 where there is no budget, and then not used
     return mechanism.on_grid(e, mechanism.grid_steps(e) if steps is None else steps)
+
+
+@dataclass(frozen=True, slots=True)
+class SummedReports:
+    """Answers that are no counts, added up in whole steps.
+
+    Attributes
+    ----------
+    space : AnswerSpace
+        What can be answered.
+    device : GridNoise or None
+        What devices do; ``None`` where the office gets raw answers.
+    raw_steps : int
+        The grid that these are put on.
+    """
+
+    space: AnswerSpace
+    device: GridNoise | None
+    raw_steps: int
+
+    @property
+    def width(self) -> int:
+        """By how many steps one person can move the sum."""
+        return self.raw_steps if self.device is None else self.device.width
+
+    @property
+    def _scale(self) -> tuple[float, float]:
+        """The share that a report of no step stands for, and what one step adds."""
+        return (0.0, 1.0 / self.raw_steps) if self.device is None else self.device.origin_and_unit
+
+    def steps(self, answers: FloatArray | IntArray) -> int:
+        """Add up outputs of devices, or raw answers as shares of the range."""
+        if not len(answers):
+            return 0
+        if self.device is None:
+            return int(sum(to_grid(np.asarray(answers, dtype=float), self.raw_steps).tolist()))
+        return int(sum(self.device.in_units(np.asarray(answers, dtype=np.int64)).tolist()))
+
+    def written(self, steps: float, answers: int) -> float:
+        """Write a sum of so many answers as answers are written."""
+        start, step = self._scale
+        return float(answers * self.space.lower + self.space.range * (steps * step + answers * start))
+
+    def mean(self, steps: float) -> float:
+        """Write a mean of so many steps an answer."""
+        return self.written(steps, 1)
 
 
 class NoiseRandomizer(Randomizer):
@@ -168,7 +217,7 @@ class NoiseRandomizer(Randomizer):
         assert share is not None
         return share
 
-    def published(self, report: Any) -> dict[str, Any]:
+    def published(self, stratum: int, report: Any) -> dict[str, Any]:
         """Name the question."""
         return {self.questions[0].name: report}
 
@@ -186,7 +235,7 @@ class NoiseRandomizer(Randomizer):
                 f"number, which can become any other. Use {option('mechanism', 'sine')} or "
                 f"{option('forms', 'one')}."
             )
-        return (question.levels or 0,)
+        return (question.answer_count or 0,)
 
     def specification(self, stratum: int) -> dict[str, Any] | None:
         """Describe how cells are drawn; names that are kept or replaced are rows of one question."""
@@ -217,6 +266,11 @@ class NoiseRandomizer(Randomizer):
     # --- added up -----------------------------------------------------------------------------
 
     @property
+    def figures(self) -> Sequence[Figures]:
+        """The mean."""
+        return (_OnlyMean(self.plan),)
+
+    @property
     def entries(self) -> int:
         """One sum."""
         return 1
@@ -234,6 +288,38 @@ class NoiseRandomizer(Randomizer):
         return [(noised_sum(self.plan, stratum, answers, drawn), len(answers))]
 
 
+_FINE = 2**20  # steps of raw answers that have no grid of their own, where the noise is not on one
+
+
+class _OnlyMean(Figures):
+    """The mean of the answers to the only question."""
+
+    def __init__(self, plan: Design) -> None:
+        self._plan = plan
+        self._reports = summed_reports(plan, plan.inputs.space.steps or _FINE)
+        self.entries = ("mean",)
+        self.moved = self._reports.width
+
+    @property
+    def label(self) -> str:
+        """Name the question."""
+        return self._plan.inputs.question.name
+
+    @property
+    def scale(self) -> float:
+        """K over how far a report can move."""
+        release = self._plan.inputs.release_form
+        return self.moved / (self._plan.inputs.space.range * release.stretch)
+
+    def add_up(self, stratum: int, answers: Sequence[Any]) -> list[int]:
+        """Add up what devices sent, or raw answers on a grid."""
+        return [sum_of_steps(self._plan, stratum, answers, self._reports.raw_steps)]
+
+    def figure(self, units: float) -> float:
+        """Write it as answers are written."""
+        return self._reports.mean(units)
+
+
 def noised_sum(plan: Design, stratum: int, reports: Sequence[float], noise: int) -> float:
     """Add reports up in whole steps, add the noise, and write the sum as answers are written.
 
@@ -248,35 +334,36 @@ def noised_sum(plan: Design, stratum: int, reports: Sequence[float], noise: int)
     noise : int
         What the office draws for this stratum.
     """
-    layer, m = office_noise_at(plan, stratum), len(reports)
+    layer = office_noise_at(plan, stratum)
     raw_steps = 0 if layer is None else layer.steps  # raw answers always get noise
-    start, step = scale_of_reports(plan, raw_steps)
     steps = sum_of_steps(plan, stratum, reports, raw_steps) + noise + _shift(layer)
-    return float(m * plan.inputs.space.lower + plan.inputs.space.range * (steps * step + m * start))
+    return summed_reports(plan, raw_steps).written(steps, len(reports))
 
 
 def sum_of_steps(plan: Design, stratum: int, reports: Sequence[float], raw_steps: int) -> int:
     """Add up what devices sent, or raw answers put on a grid of so many steps."""
     if not len(reports):
         return 0
-    if plan.inputs.release_form.device is None:
-        values = check_answers(plan, stratum, reports)
-        steps = to_grid(plan.inputs.space.shares(values), raw_steps)
-    else:
-        require_invited(plan, stratum, len(reports))
-        steps = steps_of_reports(plan, stratum, reports)
-    return int(sum(steps.tolist()))
+    summed = summed_reports(plan, raw_steps)
+    if summed.device is None:
+        return summed.steps(plan.inputs.space.shares(check_answers(plan, stratum, reports)))
+    require_invited(plan, stratum, len(reports))
+    return summed.steps(outputs_of_reports(plan, stratum, reports))
 
 
-def scale_of_reports(plan: Design, raw_steps: int) -> tuple[float, float]:
-    """Return the share that a report of no step stands for, and what one step adds."""
-    if plan.inputs.release_form.device is None:
-        return 0.0, 1.0 / raw_steps
-    return noise_at(plan, 0).origin_and_unit
+def summed_reports(plan: Design, raw_steps: int) -> SummedReports:
+    """Say how the answers to the only question are added up."""
+    device = None if plan.inputs.release_form.device is None else noise_at(plan, 0)
+    return SummedReports(plan.inputs.space, device, raw_steps)
 
 
 def steps_of_reports(plan: Design, stratum: int, reports: npt.ArrayLike) -> IntArray:
-    """Find the whole steps that devices of a stratum sent, which must be what devices can send.
+    """Find the whole steps that devices of a stratum sent, which must be what devices can send."""
+    return noise_at(plan, stratum).in_units(outputs_of_reports(plan, stratum, reports))
+
+
+def outputs_of_reports(plan: Design, stratum: int, reports: npt.ArrayLike) -> IntArray:
+    """Find the outputs that devices of a stratum sent.
 
     Different outputs of a device are different numbers, so that nothing else leads to the same one.
     """
@@ -290,7 +377,7 @@ def steps_of_reports(plan: Design, stratum: int, reports: npt.ArrayLike) -> IntA
             f"{plan.strata.name(stratum)!r}. Noise every answer with randomize, for its own stratum, and "
             "keep all digits."
         )
-    return noise.in_units(outputs)
+    return outputs
 
 
 def _shift(noise: AdditiveGridNoise | None) -> float:

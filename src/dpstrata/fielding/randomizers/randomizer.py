@@ -15,6 +15,33 @@ from dpstrata.files.tables import Table
 from dpstrata.survey.questionnaires.question import Question
 
 
+class Figures(ABC):
+    """What the office publishes of a question for a group of strata: one figure, or one for each answer."""
+
+    entries: tuple[str, ...]
+    """What each figure is."""
+    moved: int
+    """By how many units one person can move the totals of all of them together."""
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """Name the question."""
+
+    @property
+    @abstractmethod
+    def scale(self) -> float:
+        """The scale of the noise of a mean of the answers in units, where the design has a scale of 1."""
+
+    @abstractmethod
+    def add_up(self, stratum: int, answers: Sequence[Any]) -> list[int]:
+        """Add up the answers of people of one stratum to the total of each figure, in whole units."""
+
+    @abstractmethod
+    def figure(self, units: float) -> float:
+        """Write a mean of so many units an answer as an estimate."""
+
+
 class Randomizer(ABC):
     """What is done to the answers on one form of a design.
 
@@ -34,6 +61,8 @@ class Randomizer(ABC):
     """Columns of published reports beside those of the questions."""
     sum_columns: ClassVar[tuple[str, ...]]
     """Columns of published sums after the stratum."""
+    figure_columns: ClassVar[tuple[str, ...]] = ()
+    """Columns of published figures before what they are for: which one it is, where there are several."""
 
     def __init__(self, plan: Design, form: int, questions: Sequence[Question]) -> None:
         self.plan = plan
@@ -89,8 +118,8 @@ class Randomizer(ABC):
         """Make the reports of people of one stratum, as their devices would; each spends its budget."""
 
     @abstractmethod
-    def published(self, report: Any) -> dict[str, Any]:
-        """Write a report by column: what it says of every question, after its ``marks``."""
+    def published(self, stratum: int, report: Any) -> dict[str, Any]:
+        """Write a report of a stratum by column: what it says of every question, after its ``marks``."""
 
     @abstractmethod
     def levels_in_browser(self) -> tuple[int, ...]:
@@ -118,6 +147,15 @@ class Randomizer(ABC):
         """Return the reports that a collector counted."""
 
     # --- added up -----------------------------------------------------------------------------
+
+    def as_sent(self, stratum: int, answers: Sequence[Any], *, from_devices: bool) -> Sequence[Any]:
+        """Return answers as they are added up: raw ones as they were given, unless devices randomise."""
+        return answers
+
+    @property
+    @abstractmethod
+    def figures(self) -> Sequence[Figures]:
+        """What is estimated of every question, where figures of many strata get one draw of noise each."""
 
     @property
     @abstractmethod

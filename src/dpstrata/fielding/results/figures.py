@@ -133,6 +133,77 @@ class Figure(NamedTuple):
         )
 
 
+class NumberReports(NamedTuple):
+    r"""How far apart reported numbers are in every stratum, which tells how far apart the answers are.
+
+    In units of the range. Where the answers, on their levels, have the variance :math:`S^2` and their mean
+    is x from the middle, the expectation of ``variances`` is
+
+    .. math:: S^2 + r (S^2 + x^2) + \mathrm{constant} .
+
+    Attributes
+    ----------
+    freedom : array
+        Degrees of freedom: answers, less one for each form.
+    variances : array
+        Variance of the reports, debiased, within forms.
+    fourths, squares : array
+        The sum of the fourth powers of their distances from the mean, and what it would be if all were
+        equally far from it: the ratio is the kurtosis.
+    stretch, constant : array
+        r, which is 0 where noise is added, and the noise that does not depend on the answers.
+    rounding : array
+        The most of :math:`S^2` that may be rounding to levels.
+    office : array
+        Variance that the office's noise adds to ``variances``.
+    two_levels : bool
+        Whether answers were put on two levels, so that their mean tells all that can be seen.
+    """
+
+    freedom: FloatArray
+    variances: FloatArray
+    fourths: FloatArray
+    squares: FloatArray
+    stretch: FloatArray
+    constant: FloatArray
+    rounding: FloatArray
+    office: FloatArray
+    two_levels: bool = False
+
+    def at(self, strata: slice) -> NumberReports:
+        """Choose strata."""
+        arrays = {name: values for name, values in self._asdict().items() if name != "two_levels"}
+        return self._replace(**{name: values[strata] for name, values in arrays.items()})
+
+    @classmethod
+    def pooled(cls, each: Sequence[NumberReports], answers: Sequence[IntArray]) -> NumberReports:
+        """Put several forms together, each with so many answers."""
+        if len(each) == 1:
+            return each[0]
+        freedom = np.sum([one.freedom for one in each], axis=0)
+        within = [np.where(freedom > 0, one.freedom, m) for one, m in zip(each, answers, strict=True)]
+        total = np.maximum(np.sum(within, axis=0), 1.0)
+
+        def average(name: str, power: int = 1) -> FloatArray:
+            weighed = ((w / total) ** power * getattr(one, name) for w, one in zip(within, each, strict=True))
+            return np.asarray(sum(weighed))
+
+        def add(name: str) -> FloatArray:
+            return np.asarray(np.sum([getattr(one, name) for one in each], axis=0))
+
+        return cls(
+            freedom=freedom,
+            variances=average("variances"),
+            fourths=add("fourths"),
+            squares=add("squares"),
+            stretch=average("stretch"),
+            constant=average("constant"),
+            rounding=average("rounding"),
+            office=average("office", 2),
+            two_levels=all(one.two_levels for one in each),
+        )
+
+
 class QuestionFigures(NamedTuple):
     """All figures of a question, or of a cross-table.
 
@@ -152,6 +223,8 @@ class QuestionFigures(NamedTuple):
         Whether standard errors use the spread that the design assumed, because what was published shows none.
     splits : bool
         Whether the variance can be split by cause.
+    reports : NumberReports, optional
+        Of numbers whose mean does not tell their spread: how far apart the reports are, where that is shown.
     """
 
     question: str
@@ -161,6 +234,7 @@ class QuestionFigures(NamedTuple):
     crossed: bool = False
     planned: bool = False
     splits: bool = True
+    reports: NumberReports | None = None
 
 
 def levels_of(question: Question) -> Sequence[str]:
@@ -186,17 +260,30 @@ def join_waves(each: Sequence[QuestionFigures], weights: Sequence[float]) -> Que
     weights : sequence of float
         What each counts where all have answers; they add up to one.
     """
-    figures = [over_waves(some, weights) for some in zip(*(one.figures for one in each), strict=True)]
-    floored = np.any([one.doubts[FLOORED] for one in each], axis=0)
-    return each[0]._replace(figures=figures, doubts=doubts_about(figures[0].answered, floored))
+    pairs = list(zip(*(one.figures for one in each), strict=True))
+    shares = _shares_of_waves(pairs[0], weights)
+    figures = [over_waves(some, weights) for some in pairs]
+    together = [one.together for one in each if one.together is not None]
+    return each[0]._replace(
+        figures=figures,
+        doubts=_doubts_over_waves([one.doubts for one in each], figures[0].answered),
+        together=Together.over_waves(together, list(shares)) if together else None,
+        splits=all(one.splits for one in each),
+        reports=None,
+    )
+
+
+def _doubts_over_waves(each: Sequence[Mapping[str, BoolArray]], answered: IntArray) -> dict[str, BoolArray]:
+    """Say what to be careful with in both waves; a form counts if it has few answers in each of them."""
+    if ONLY_ONE in each[0]:
+        floored = [doubts[FLOORED] for doubts in each if FLOORED in doubts]
+        return doubts_about(answered, np.any(floored, axis=0) if floored else None)
+    return {words: np.all([doubts[words] for doubts in each], axis=0) for words in each[0]}
 
 
 def over_waves(each: Sequence[Figure], weights: Sequence[float]) -> Figure:
     """Combine a figure of several waves; a stratum that is empty in some takes the others alone."""
-    answers = np.stack([one.answered for one in each])
-    weighted = np.where(answers > 0, np.array(weights)[:, None], 0.0)
-    total = weighted.sum(axis=0)
-    shares = np.divide(weighted, total, out=np.zeros_like(weighted), where=total > 0)
+    shares = _shares_of_waves(each, weights)
 
     def added(name: str, power: int) -> FloatArray:
         figures = np.stack([getattr(one, name) for one in each])
@@ -209,6 +296,14 @@ def over_waves(each: Sequence[Figure], weights: Sequence[float]) -> Figure:
         device=added("device", 2),
         office=added("office", 2),
         invited=np.sum([one.invited for one in each], axis=0),
-        answered=answers.sum(axis=0),
+        answered=np.sum([one.answered for one in each], axis=0),
         limits=limits_over_waves([one.limits for one in each], list(shares)),
     )
+
+
+def _shares_of_waves(each: Sequence[Figure], weights: Sequence[float]) -> FloatArray:
+    """Return what every wave counts in each stratum: nothing where nobody answered."""
+    answers = np.stack([one.answered for one in each])
+    weighted = np.where(answers > 0, np.array(weights)[:, None], 0.0)
+    total = weighted.sum(axis=0)
+    return np.asarray(np.divide(weighted, total, out=np.zeros_like(weighted), where=total > 0))

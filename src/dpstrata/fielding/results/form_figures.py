@@ -13,20 +13,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
+from dpstrata.allocation.rows_on_forms import RowsOnForms
 from dpstrata.designs.record import Design
 from dpstrata.errors import InputError
-from dpstrata.fielding.answer_files import places
+from dpstrata.fielding.answer_files import places, read_position
 from dpstrata.fielding.intervals.means import Means
 from dpstrata.fielding.intervals.of_design import limits_over_forms
 from dpstrata.fielding.intervals.shares import Reports
-from dpstrata.fielding.randomizers.row import office_budgets, sensitivity, table_entries, table_label
-from dpstrata.fielding.results.figures import Figure
+from dpstrata.fielding.randomizers import randomizer_of
+from dpstrata.fielding.randomizers.alone import AloneRandomizer
+from dpstrata.fielding.randomizers.form import FormRandomizer, office_budgets
+from dpstrata.fielding.randomizers.tables import FormTable
+from dpstrata.fielding.results.figures import Figure, NumberReports
 from dpstrata.numerics.arrays import FloatArray, IntArray, read_only
-from dpstrata.privacy.mechanisms.kernels import point, s
 from dpstrata.privacy.rows import DENOMINATOR, largest_rounding, odds_below
 from dpstrata.survey.questionnaires.question import Question
 
@@ -47,7 +50,9 @@ class TableCounts(NamedTuple):
     counts : array or None
         How often each combination was reported, strata in rows; with noise they may be below zero.
     sums : array or None
-        Where it is the sum of the levels of a number instead: that sum.
+        Where answers or levels are added up instead: that sum, in shares of the range.
+    squares : array or None
+        The sum of the squares of the same, where all reports are known.
     noise : array
         Variance of the office's noise of each count, before they are put on their known total, or of the sum.
     """
@@ -59,6 +64,7 @@ class TableCounts(NamedTuple):
     counts: FloatArray | None
     sums: FloatArray | None
     noise: FloatArray
+    squares: FloatArray | None = None
 
     def about(self, *questions: str) -> TableCounts:
         """Add up over the other questions of a table of combinations."""
@@ -77,29 +83,54 @@ class TableCounts(NamedTuple):
 
 
 def count_rows(
-    plan: Design, strata: Sequence[str], forms: Sequence[str], cells: Sequence[str]
+    plan: Design,
+    strata: Sequence[str],
+    forms: Sequence[str],
+    cells: Sequence[str],
+    times: Sequence[int] | None = None,
 ) -> list[TableCounts]:
-    """Count published rows: one table of all questions of each form."""
+    """Count published reports: one table of all questions of each form.
+
+    ``times`` says how often each of them was published, where that was counted already.
+    """
     at = places(plan, list(strata))
-    designed = plan.forms
-    numbers = [_whole(form, 1, len(designed)) - 1 for form in forms]
+    which = np.array([_whole(form, 1, len(plan.forms)) - 1 for form in forms], dtype=np.int64)
+    often = np.ones(len(which)) if times is None else np.array(times, dtype=float)
     found = []
-    for t, form in enumerate(designed):
-        rows = [i for i, number in enumerate(numbers) if number == t]
-        counts = np.zeros((len(plan.strata), form.cells))
-        for i in rows:
-            counts[at[i], _whole(cells[i], 0, form.cells - 1)] += 1
-        answers = counts.sum(axis=1).astype(np.int64)
-        _require_dealt(plan, t, answers)
-        nothing = np.zeros(len(plan.strata))
-        found.append(TableCounts(t, answers, form.questions, form.levels, counts, None, nothing))
+    for t in range(len(plan.forms)):
+        rows = np.flatnonzero(which == t)
+        randomizer = randomizer_of(plan, t + 1)
+        assert isinstance(randomizer, FormRandomizer)
+        most = [randomizer.cells_in(stratum) for stratum in range(len(plan.strata))]
+        cell = [_whole(cells[i], 0, most[at[i]] - 1) for i in rows.tolist()]
+        counts = np.zeros((len(plan.strata), max(most)))
+        np.add.at(counts, (at[rows], np.array(cell, dtype=np.int64)), often[rows])
+        found.append(_counted(plan, t, counts))
     return found
 
 
-def _whole(text: Any, least: int, most: int) -> int:
-    if str(text).isdecimal() and least <= int(text) <= most:
-        return int(text)
-    raise InputError("published rows must be those of this design, got other forms or cells.")
+def _counted(plan: Design, t: int, counts: FloatArray) -> TableCounts:
+    """Take the counts of all cells of a form; those of a number by itself are read and added up."""
+    form, randomizer = plan.forms[t], randomizer_of(plan, t + 1)
+    answers = counts.sum(axis=1).astype(np.int64)
+    _require_dealt(plan, t, answers)
+    nothing = np.zeros(len(plan.strata))
+    if not isinstance(randomizer, AloneRandomizer):
+        return TableCounts(t, answers, form.questions, form.levels, counts, None, nothing)
+    sums, squares = np.zeros((2, len(counts)))
+    for stratum, row in enumerate(counts):
+        noise = randomizer.noise_in(stratum)
+        read = noise.shares(np.arange(noise.cells))
+        sums[stratum] = row[: noise.cells] @ read
+        squares[stratum] = row[: noise.cells] @ read**2
+    return TableCounts(t, answers, form.questions, form.levels, None, sums, nothing, squares)
+
+
+def _whole(cell: object, least: int, most: int) -> int:
+    number = read_position(str(cell))
+    if number is None or not least <= number <= most:
+        raise InputError("published rows must be those of this design, got other forms or cells.")
+    return number
 
 
 def _require_dealt(plan: Design, t: int, answers: IntArray) -> None:
@@ -125,36 +156,33 @@ def published_counts(
     """
     found = []
     names = plan.strata.names
-    for t, form in enumerate(plan.forms):
+    for t in range(len(plan.forms)):
         given = np.array([answers[name, t + 1] for name in names], dtype=np.int64)
         _require_dealt(plan, t, given)
-        for table in form.tables:
-            entries = table_entries(plan, t, table.questions)
-            label = table_label(table.questions)
-            counts = np.array([[values[name, t + 1, label, entry] for entry in entries] for name in names])
-            found.append(_table_counts(plan, t, table.questions, table.budget, counts, given))
+        randomizer = randomizer_of(plan, t + 1)
+        assert isinstance(randomizer, FormRandomizer)
+        for table in randomizer.tables:
+            numbers = np.array(
+                [[values[name, t + 1, table.label, e] for e in table.entries] for name in names]
+            )
+            found.append(table_counts(plan, t, table, numbers, given))
     return found
 
 
-def _table_counts(
-    plan: Design, t: int, questions: tuple[str, ...], share: float, counts: FloatArray, answers: IntArray
+def table_counts(
+    plan: Design, t: int, table: FormTable, numbers: FloatArray, answers: IntArray
 ) -> TableCounts:
     """Put counts on their known total, which takes a part of the noise off; that of yes gives that of no."""
-    form = plan.forms[t]
-    levels = tuple(form.levels[form.questions.index(name)] for name in questions)
-    budgets = office_budgets(plan)[:, t] * share
-    moved = sensitivity(plan, t, questions)
-    finite = np.where(np.isinf(budgets), 1.0, budgets)
-    noise = np.where(np.isinf(budgets), 0.0, s(point(finite / moved)))
-    cells = math.prod(levels)
-    if counts.shape[1] == cells:
-        counts = counts - (counts.sum(axis=1) - answers)[:, None] / cells
-        return TableCounts(t, answers, questions, levels, counts, None, noise)
-    if levels == (2,):  # as if both had been counted, each with noise of its own
-        yes = counts[:, 0]
-        both = np.stack([answers - yes, yes], axis=1)
-        return TableCounts(t, answers, questions, levels, both, None, 2.0 * noise)
-    return TableCounts(t, answers, questions, levels, None, counts[:, 0], noise)
+    names, levels = table.table.questions, table.levels
+    noise = table.variance(office_budgets(plan)[:, t])
+    if not table.counted:
+        sums = table.in_shares(numbers[:, 0], answers)
+        return TableCounts(t, answers, names, levels, None, sums, noise)
+    if len(table.entries) == 1:  # as if both had been counted, each with noise of its own
+        both = np.stack([answers - numbers[:, 0], numbers[:, 0]], axis=1)
+        return TableCounts(t, answers, names, levels, both, None, 2.0 * noise)
+    counts = numbers - (numbers.sum(axis=1) - answers)[:, None] / numbers.shape[1]
+    return TableCounts(t, answers, names, levels, counts, None, noise)
 
 
 class OnForm(NamedTuple):
@@ -173,6 +201,8 @@ class OnForm(NamedTuple):
     """Of a share: how many shares there are."""
     spread: FloatArray | None = None
     """Of a mean: what is known to be spread of true answers, and not of rounding; of a share nothing."""
+    reports: NumberReports | None = None
+    """Of a mean whose levels were counted: how far apart they are."""
 
 
 def joined(
@@ -289,39 +319,132 @@ def _reported_variances(known: Reports, sizes: IntArray) -> FloatArray:
 
 def mean_on(plan: Design, question: Question, table: TableCounts) -> OnForm:
     """Return the mean of a scale or number in its own units, and its variance."""
-    r, m = stretches(plan, table.form), np.maximum(table.answers, 1.0)
-    levels = table.levels[0]
-    at = np.arange(levels) / (levels - 1.0)
-    if table.counts is not None:
-        reported = table.counts @ at / m
-        least = r / (1.0 + r) * ((at - 0.5) ** 2).mean()
-        squares = np.clip(table.counts @ at**2 / m - reported**2, least, 0.25)
-        seen = squares / np.maximum(m - 1.0, 1.0)
-        office = table.noise * ((at - at.mean()) ** 2).sum()
-    else:
-        assert table.sums is not None
-        reported = table.sums / (levels - 1.0) / m
-        seen = _planned(plan, question, levels, r) / (1.0 + r) ** 2 / m
-        office = table.noise / (levels - 1.0) ** 2
-    share = (reported - 0.5) * (1.0 + r) + 0.5
-    of_office = (1.0 + r) ** 2 * office / m**2
-    variance = (1.0 + r) ** 2 * seen + of_office
-    if table.counts is None:
-        spread = _planned_spread(plan, question, levels)
-    else:  # as much of it may be rounding, of which asking everyone takes nothing
-        shown = _spread_shown((1.0 + r) ** 2 * seen * m, share, r, ((at - 0.5) ** 2).mean())
-        spread = np.maximum(shown - (largest_rounding(levels) if question.levels is None else 0.0), 0.0)
-    noise = np.maximum(variance - spread / m, 0.0)
+    shown = _shown_by_levels if table.counts is not None else _shown_by_reports
+    if table.counts is None and table.squares is None:
+        shown = _planned
+    mean = shown(plan, question, table)
+    m = np.maximum(table.answers, 1.0)
+    noise = np.maximum(mean.variance + mean.office - mean.spread / m, 0.0)
     return OnForm(
         table.form,
-        (question.lower or 0.0) + question.range * share,
-        question.range**2 * variance,
+        (question.lower or 0.0) + question.range * mean.share,
+        question.range**2 * (mean.variance + mean.office),
         table.answers,
-        Means(share, m, np.ones(len(m)), spread, noise),
-        question.range**2 * np.maximum(noise - of_office, 0.0),
-        question.range**2 * of_office,
-        spread=question.range**2 * spread,
+        Means(mean.share, m, np.ones(len(m)), mean.spread, noise),
+        question.range**2 * np.maximum(noise - mean.office, 0.0),
+        question.range**2 * mean.office,
+        spread=question.range**2 * mean.spread,
+        reports=mean.reports,
     )
+
+
+def _reports_on(question: Question, table: TableCounts, r: FloatArray) -> NumberReports:
+    """Say how far apart the levels are that were reported on a form, as if none were replaced."""
+    assert table.counts is not None
+    m, levels = np.maximum(table.answers, 1.0), table.levels[0]
+    at = np.arange(levels) / (levels - 1.0)
+    freedom, stretched = np.maximum(table.answers - 1.0, 0.0), 1.0 + r
+    off = (at - (table.counts @ at / m)[:, None]) * stretched[:, None]
+    squares, fourths = ((table.counts * off**power).sum(axis=1) for power in (2, 4))
+    others = np.maximum(freedom, 1.0)
+    level = ((at - 0.5) ** 2).mean()
+    return NumberReports(
+        freedom=freedom,
+        variances=np.maximum(squares, 0.0) / others,
+        fourths=np.maximum(fourths, 0.0),
+        squares=np.maximum(squares, 0.0) ** 2 / m,
+        stretch=r,
+        constant=r * stretched * level,
+        rounding=np.full(len(m), largest_rounding(levels) if question.is_rounded(levels) else 0.0),
+        office=table.noise * (off**4).sum(axis=1) / others**2,
+        two_levels=levels == 2,
+    )
+
+
+class _Mean(NamedTuple):
+    """A mean on a form, in shares of the range.
+
+    Attributes
+    ----------
+    share : array
+        The mean.
+    variance, office : array
+        Its variance without the office's noise, and that of this noise.
+    spread : array
+        What is known to be spread of true answers, and not of rounding.
+    reports : NumberReports or None
+        How far apart the reports are, where that is shown.
+    """
+
+    share: FloatArray
+    variance: FloatArray
+    office: FloatArray
+    spread: FloatArray
+    reports: NumberReports | None = None
+
+
+def _shown_by_levels(plan: Design, question: Question, table: TableCounts) -> _Mean:
+    """Take a mean from the counts of its levels."""
+    assert table.counts is not None
+    r, m, levels = stretches(plan, table.form), np.maximum(table.answers, 1.0), table.levels[0]
+    at = np.arange(levels) / (levels - 1.0)
+    reported, level = table.counts @ at / m, ((at - 0.5) ** 2).mean()
+    squares = np.clip(table.counts @ at**2 / m - reported**2, r / (1.0 + r) * level, 0.25)
+    seen = (1.0 + r) ** 2 * squares / np.maximum(m - 1.0, 1.0)
+    share = (reported - 0.5) * (1.0 + r) + 0.5
+    # as much of it may be rounding, of which asking everyone takes nothing
+    spread = _spread_shown(seen * m, share, r, level)
+    spread = np.maximum(spread - (largest_rounding(levels) if question.is_rounded(levels) else 0.0), 0.0)
+    office = (1.0 + r) ** 2 * table.noise * ((at - at.mean()) ** 2).sum() / m**2
+    return _Mean(share, seen, office, spread, _reports_on(question, table, r))
+
+
+def _shown_by_reports(plan: Design, question: Question, table: TableCounts) -> _Mean:
+    """Take a mean from all reports of a mechanism of its own, whose noise is known."""
+    assert table.sums is not None
+    assert table.squares is not None
+    m = np.maximum(table.answers, 1.0)
+    share = table.sums / m
+    noise = _answer_variance(plan, question, table.form) - plan.spreads.variances[:, _place(plan, question)]
+    freedom, nothing = np.maximum(m - 1.0, 1.0), np.zeros(len(m))
+    variances = np.maximum(table.squares - m * share**2, 0.0) / freedom
+    spread = np.minimum(
+        np.maximum(variances - noise, 0.0), question.of_kind.largest(question, plan.strata.sizes)
+    )
+    reports = NumberReports(
+        freedom=np.where(table.answers > 1, freedom, 0.0),
+        variances=variances,
+        fourths=nothing,
+        squares=nothing,
+        stretch=nothing,
+        constant=noise,
+        rounding=nothing,
+        office=nothing,
+    )
+    return _Mean(share, (spread + noise) / m, nothing, spread, reports)
+
+
+def _planned(plan: Design, question: Question, table: TableCounts) -> _Mean:
+    """Take a mean from a sum, which shows no spread: that of the design counts."""
+    assert table.sums is not None
+    r, m = stretches(plan, table.form), np.maximum(table.answers, 1.0)
+    place, rows = _place(plan, question), plan.forms[table.form].cells > 0
+    spreads = plan.spreads
+    if rows:
+        (levels,) = table.levels
+        one = spreads.in_row(place, levels).at(r)
+        spread = spreads.variances[:, place] - spreads.rounding(place, levels)
+    else:
+        one, spread = _answer_variance(plan, question, table.form), spreads.variances[:, place]
+    share = (table.sums / m - 0.5) * (1.0 + r) + 0.5
+    return _Mean(share, one / m, (1.0 + r) ** 2 * table.noise / m**2, spread)
+
+
+def _answer_variance(plan: Design, question: Question, t: int) -> FloatArray:
+    """Return the variance of one answer on a form as the design knows it, in squared ranges."""
+    forms = cast(RowsOnForms, plan.problem.forms)
+    entry = np.flatnonzero((forms.question == _place(plan, question)) & (forms.form == t))[0]
+    return np.asarray(forms.answer_variances(plan.local_epsilons)[:, entry])
 
 
 def _spread_shown(variance: FloatArray, share: FloatArray, r: FloatArray, level: float) -> FloatArray:
@@ -331,17 +454,6 @@ def _spread_shown(variance: FloatArray, share: FloatArray, r: FloatArray, level:
     """
     x = np.clip(share, 0.0, 1.0) - 0.5
     return np.clip((variance - r * (x**2 + (1.0 + r) * level)) / (1.0 + r), 0.0, 0.25 - x**2)
-
-
-def _planned(plan: Design, question: Question, levels: int, r: FloatArray) -> FloatArray:
-    """Variance of one answer as the design planned it: a sum shows no spread."""
-    return plan.spreads.in_row(_place(plan, question), levels).at(r)
-
-
-def _planned_spread(plan: Design, question: Question, levels: int) -> FloatArray:
-    """Return S² of true answers as the design knows it, in squared ranges, without what may be rounding."""
-    spreads, place = plan.spreads, _place(plan, question)
-    return np.asarray(spreads.variances[:, place] - spreads.rounding(place, levels))
 
 
 def _place(plan: Design, question: Question) -> int:

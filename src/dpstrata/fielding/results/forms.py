@@ -3,7 +3,7 @@ r"""Forms of several questions, published as rows or as noised tables: all quest
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from dpstrata.fielding.answer_files import COUNT, ENTRY, TABLE, VALUE
 from dpstrata.fielding.covariances import Reported, Together
 from dpstrata.fielding.draw import FORM
 from dpstrata.fielding.intervals.shares import Reports
-from dpstrata.fielding.randomizers.row import CELL
+from dpstrata.fielding.randomizers.form import CELL
 from dpstrata.fielding.results.combining import combine
-from dpstrata.fielding.results.figures import FEWEST, QuestionFigures
+from dpstrata.fielding.results.figures import FEWEST, NumberReports, QuestionFigures
 from dpstrata.fielding.results.form_figures import (
     OnForm,
     TableCounts,
@@ -27,7 +27,7 @@ from dpstrata.fielding.results.form_figures import (
     weights_of,
 )
 from dpstrata.fielding.results.ratios import combinations
-from dpstrata.fielding.results.reader import Reader
+from dpstrata.fielding.results.reader import Reader, count_on_spark
 from dpstrata.fielding.results.results import Results
 from dpstrata.files.cells import text_of
 from dpstrata.files.headers import require_columns
@@ -36,6 +36,9 @@ from dpstrata.numerics.arrays import BoolArray
 from dpstrata.survey.questionnaires.question import Question
 from dpstrata.words.numbers import read_number
 from dpstrata.words.results import FEW
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 class RowsReader(Reader):
@@ -48,11 +51,14 @@ class RowsReader(Reader):
 
     def estimate(self, *columns: Any) -> Results:
         """Count the rows, and estimate from the counts."""
-        strata, forms, cells = columns
-        return estimate_questions(self.plan, count_rows(self.plan, strata, forms, cells))
+        return estimate_questions(self.plan, count_rows(self.plan, *columns))
+
+    def estimate_on_spark(self, data: DataFrame, stratum: str) -> Results:
+        """Let Spark count the rows of each stratum and form, and estimate from that."""
+        return self.estimate(*count_on_spark(data, stratum, FORM, CELL))
 
 
-class TablesReader(RowsReader):
+class TablesReader(Reader):
     """Read the noised tables of every form."""
 
     def read(self, table: Table, stratum: str) -> tuple[Sequence[Any], ...]:
@@ -67,13 +73,8 @@ class TablesReader(RowsReader):
         answers: dict[tuple[str, int], int] = {}
         for stratum, form, table, entry, value, count in zip(*columns, strict=True):
             number, people, which = (read_number(cell) for cell in (value, count, form))
-            if (
-                number is None
-                or people is None
-                or which is None
-                or (number % 1, people % 1, which % 1) != (0, 0, 0)
-            ):
-                raise InputError("published tables must have whole numbers, got others.")
+            if number is None or people is None or which is None or (people % 1, which % 1) != (0, 0):
+                raise InputError("published tables must have numbers, and whole ones of answers, got others.")
             key = text_of(stratum), int(which), text_of(table), text_of(entry)
             if key in values or answers.setdefault(key[:2], int(people)) != people:
                 raise InputError(
@@ -89,26 +90,44 @@ class TablesReader(RowsReader):
 
 def estimate_questions(plan: Design, tables: Sequence[TableCounts]) -> Results:
     """Estimate all questions from counts."""
-    figures = [_figures(plan, question, tables) for question in plan.inputs.questions]
+    figures = [question_figures(plan, question, tables) for question in plan.inputs.questions]
     by_form = {table.form: table.answers for table in tables}
     answered = np.sum([*by_form.values()], axis=0)
-    return combine(plan, [*figures, *_cross_tables(plan, tables)], answered=answered, counts=tables)
+    more = [*_points(plan, tables), *_cross_tables(plan, tables)]
+    return combine(plan, [*figures, *more], answered=answered, counts=tables)
 
 
-def _figures(plan: Design, question: Question, tables: Sequence[TableCounts]) -> QuestionFigures:
+def question_figures(plan: Design, question: Question, tables: Sequence[TableCounts]) -> QuestionFigures:
     """Estimate the figures of one question in every stratum, from all forms that it is on."""
     on = [table.about(question.name) for table in tables if question.name in table.questions]
     if not question.of_kind.averaged:
         cases = question.of_kind.cases(question)
         return _shares(plan, question.name, on, list(enumerate(cases)) if cases else [(1, "yes")])
+    parts = [mean_on(plan, question, table) for table in on]
+    reports = [part.reports for part in parts if part.reports is not None]
+    shown = len(reports) == len(parts)
     counted = all(table.counts is not None for table in on)
     return QuestionFigures(
         question.name,
-        [joined(plan, "", [mean_on(plan, question, table) for table in on], question=question)],
+        [joined(plan, "", parts, question=question)],
         _few(on),
-        planned=not counted,
-        splits=counted and question.levels is not None,  # the spread of numbers is rounding as well
+        planned=not shown,
+        # the spread of what is put on levels is rounding as well
+        splits=counted and not any(question.is_rounded(table.levels[0]) for table in on),
+        reports=NumberReports.pooled(reports, [table.answers for table in on]) if shown else None,
     )
+
+
+def _points(plan: Design, tables: Sequence[TableCounts]) -> Iterator[QuestionFigures]:
+    """Estimate the share of every point of the scales that keep all of them."""
+    for question in plan.inputs.questions:
+        if question.levels != "all":
+            continue
+        on = [table.about(question.name) for table in tables if question.name in table.questions]
+        if all(table.counts is not None for table in on):
+            listed = list(enumerate(combinations([question], on[0].levels)))
+            shares = _shares(plan, f"{question.name} by point", on, listed)
+            yield shares._replace(crossed=True, splits=False)
 
 
 def _cross_tables(plan: Design, tables: Sequence[TableCounts]) -> Iterator[QuestionFigures]:

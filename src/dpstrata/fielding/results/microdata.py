@@ -31,9 +31,16 @@ from dpstrata.fielding.intervals.of_design import (
 )
 from dpstrata.fielding.intervals.tilt import Limits
 from dpstrata.fielding.results.combining import combine
-from dpstrata.fielding.results.figures import Figure, QuestionFigures, StratumParts, doubts_about, levels_of
+from dpstrata.fielding.results.figures import (
+    Figure,
+    NumberReports,
+    QuestionFigures,
+    StratumParts,
+    doubts_about,
+    levels_of,
+)
 from dpstrata.fielding.results.form_figures import TableCounts
-from dpstrata.fielding.results.reader import Reader, Surveys
+from dpstrata.fielding.results.reader import NOISED_TABLE, Reader, Surveys, count_on_spark
 from dpstrata.fielding.results.results import Results
 from dpstrata.files.cells import unmarked
 from dpstrata.files.headers import require_columns
@@ -58,6 +65,10 @@ class MicrodataReader(Reader):
     def estimate(self, *columns: Any) -> Results:
         """Estimate from noised answers."""
         return estimate_means(self.plan, *columns)
+
+    def estimate_closely(self, *columns: Any) -> Results:
+        """See in every answer how much noise there was, where that depends on what was answered."""
+        return estimate_from_moments(self.plan, _moments(self.plan, *columns, closely=True))
 
     def limits_in_surveys(self, surveys: Surveys) -> Limits:
         """Take the noise off the spread of noised answers in each."""
@@ -121,6 +132,27 @@ class Moments(NamedTuple):
     means: FloatArray
     squares: FloatArray
     """Sum of squared distances from the mean."""
+    fourths: FloatArray | None = None
+    """Sum of their squares, where the answers themselves were at hand."""
+    seen: FloatArray | None = None
+    """Variance of the noise as answers show it that were looked at closely, where it depends on them."""
+
+    @classmethod
+    def of(cls, plan: Design, codes: IntArray, values: FloatArray, *, closely: bool = False) -> Moments:
+        """Add answers up, given the place of each one's stratum; ``closely``, see what they show of noise."""
+        mechanism, space = plan.mechanism, plan.inputs.space
+        counts = np.bincount(codes, minlength=len(plan.strata))
+
+        def add(each: FloatArray) -> FloatArray:
+            return np.bincount(codes, weights=each, minlength=len(counts)).astype(float, copy=False)
+
+        with np.errstate(over="ignore", invalid="ignore"):  # refused where it happens
+            means, seen = add(values) / np.maximum(counts, 1), None
+            squares = np.square(values - means[codes])
+            if closely and mechanism.worst_case:
+                variances = mechanism.seen_variance(space.shares(values), plan.local_epsilons[codes])
+                seen = space.range**2 * np.maximum(add(variances) / np.maximum(counts, 1), 0.0)
+            return cls(counts, means, add(squares), add(np.square(squares)), seen)
 
     def without(self, noise: FloatArray, stated: FloatArray) -> StratumParts:
         """Take noise of this variance off the spread; a single answer has the one that is stated."""
@@ -128,6 +160,22 @@ class Moments(NamedTuple):
         observed = self.squares / np.maximum(self.counts - 1, 1)
         spreads = np.where(self.counts > 1, np.maximum(observed - noise, 0.0), stated)
         return StratumParts(self.means, self.counts, spreads, noise / counts, np.zeros(len(counts)))
+
+    def reports(self, noise: FloatArray, unit: float) -> NumberReports | None:
+        """Say how far apart answers with added noise of this variance are, in units of their range."""
+        if self.fourths is None:
+            return None
+        freedom, nothing = np.maximum(self.counts - 1.0, 0.0), np.zeros(len(self.counts))
+        return NumberReports(
+            freedom=freedom,
+            variances=self.squares / np.maximum(freedom, 1.0) / unit**2,
+            fourths=self.fourths / unit**4,
+            squares=self.squares**2 / np.maximum(self.counts, 1) / unit**4,
+            stretch=nothing,
+            constant=(noise if self.seen is None else self.seen) / unit**2,
+            rounding=nothing,
+            office=nothing,
+        )
 
     def are_floored(self, noise: FloatArray) -> BoolArray:
         """Whether the noised answers of each stratum vary less than the noise alone would."""
@@ -157,12 +205,22 @@ def estimate_from_moments(plan: Design, moments: Moments) -> Results:
             f"means are estimated from numbers, got {plan.inputs.space.described}. Use estimate."
         )
     require_counts(plan, moments.counts)
-    if not (np.all(np.isfinite(moments.means)) and np.all(np.isfinite(moments.squares))):
+    if not all(np.all(np.isfinite(each)) for each in moments[1:] if each is not None):
         raise InputError("noised answers must be numbers that can be added up, got larger ones.")
+    return combine(plan, [figures_from_moments(plan, moments)], answered=moments.counts)
+
+
+def figures_from_moments(plan: Design, moments: Moments) -> QuestionFigures:
+    """Estimate the mean of the only question in every stratum."""
     question, parts = plan.inputs.question, _parts_of(plan, moments)
     figure = Figure.of(plan, parts, parts.limits(plan, _slope_of(plan)), *levels_of(question))
-    doubts = doubts_about(moments.counts, moments.are_floored(_noise_variances(plan, moments)))
-    return combine(plan, [QuestionFigures(question.name, [figure], doubts)], answered=moments.counts)
+    noise = _noise_variances(plan, moments)
+    return QuestionFigures(
+        question.name,
+        [figure],
+        doubts_about(moments.counts, moments.are_floored(noise)),
+        reports=None if question.space.values == 2 else moments.reports(noise, question.range),
+    )
 
 
 def _parts_of(plan: Design, moments: Moments) -> StratumParts:
@@ -176,7 +234,9 @@ def _slope_of(plan: Design) -> FloatArray | float:
     return np.array([1.0 / plan.mechanism.debiasing(e) for e in plan.local_epsilons.tolist()])
 
 
-def _moments(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) -> Moments:
+def _moments(
+    plan: Design, strata: Sequence[str], answers: npt.ArrayLike, *, closely: bool = False
+) -> Moments:
     """Check the answers and put them together by stratum; no message shows one."""
     try:
         values = np.asarray(answers, dtype=float)
@@ -184,12 +244,7 @@ def _moments(plan: Design, strata: Sequence[str], answers: npt.ArrayLike) -> Mom
         raise InputError("noised answers must be numbers, got something else.") from None
     if values.ndim != 1 or len(values) != len(strata) or not np.all(np.isfinite(values)):
         raise InputError("noised answers must be numbers, with a stratum for each.")
-    codes = places(plan, strata)
-    counts = np.bincount(codes, minlength=len(plan.strata))
-    with np.errstate(over="ignore", invalid="ignore"):  # refused where it happens
-        means = np.bincount(codes, weights=values, minlength=len(counts)) / np.maximum(counts, 1)
-        squares = np.bincount(codes, weights=np.square(values - means[codes]), minlength=len(counts))
-    return Moments(counts, means, np.asarray(squares, dtype=float))
+    return Moments.of(plan, places(plan, strata), values, closely=closely)
 
 
 def require_counts(plan: Design, counts: IntArray) -> None:
@@ -235,12 +290,12 @@ class CategoriesReader(Reader):
 
     def estimate_on_spark(self, data: DataFrame, stratum: str) -> Results:
         """Let Spark count the categories of each stratum, and estimate from that."""
-        rows = count_names(data, stratum, self.plan.inputs.question.name)
-        order = places(self.plan, [row[0] for row in rows])
-        question, names = self.plan.inputs.question, [row[1] for row in rows]
+        question = self.plan.inputs.question
+        strata, names, times = count_on_spark(data, stratum, question.name)
+        order = places(self.plan, strata)
         found = question.of_kind.checked(question, names, where="the noised answers").astype(np.int64)
         counts = np.zeros((len(self.plan.strata), len(question.names)), dtype=np.int64)
-        np.add.at(counts, (order, found), np.array([row[2] for row in rows], dtype=np.int64))
+        np.add.at(counts, (order, found), np.array(times, dtype=np.int64))
         return estimate_shares(self.plan, counts)
 
 
@@ -292,14 +347,11 @@ def estimate_shares(plan: Design, counts: IntArray) -> Results:
     return combine(plan, [known], answered=answered, counts=[table])
 
 
-_TABLE = "the table of noised answers"
-
-
 def sum_numbers(data: DataFrame, stratum: str, column: str) -> list[tuple[str, int, float, float]]:
     """Add up a column by stratum: how many numbers, their mean, and their squared distances from it."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    require_columns(_TABLE, data.columns, stratum, column)
+    require_columns(NOISED_TABLE, data.columns, stratum, column)
     number = finite(F.col(quoted(column)).try_cast("double"))  # nothing for what is none
     numbers = data.select(text_of_column(stratum).alias("stratum"), number.alias("number"))
     sums = F.count("*"), F.count("number"), F.avg("number"), F.var_pop("number") * F.count("*")
@@ -310,14 +362,3 @@ def sum_numbers(data: DataFrame, stratum: str, column: str) -> list[tuple[str, i
     return [
         (unmarked(name or ""), count, float(mean), float(squares)) for name, count, _, mean, squares in rows
     ]
-
-
-def count_names(data: DataFrame, stratum: str, column: str) -> list[tuple[str, str, int]]:
-    """Count a column of names by stratum."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    require_columns(_TABLE, data.columns, stratum, column)
-    named = data.select(text_of_column(stratum).alias("stratum"), text_of_column(column).alias("name"))
-    with spark_errors("the noised answers"):
-        rows = named.groupBy("stratum", "name").agg(F.count("*")).collect()
-    return [(unmarked(group or ""), unmarked(name or ""), count) for group, name, count in rows]

@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dpstrata.designs.record import Design
 from dpstrata.fielding.intervals.tilt import Limits
 from dpstrata.fielding.results.results import Results
+from dpstrata.files.cells import unmarked
+from dpstrata.files.headers import require_columns
 from dpstrata.files.tables import Table, table_from_frame
 from dpstrata.numerics.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+NOISED_TABLE = "the table of noised answers"
+"""What messages call a table on Spark."""
 
 
 class Surveys(NamedTuple):
@@ -51,14 +57,39 @@ class Reader(ABC):
     def estimate(self, *columns: Any) -> Results:
         """Estimate from the columns of a published table, as :meth:`read` has them."""
 
+    def estimate_closely(self, *columns: Any) -> Results:
+        """Estimate with all that can be seen of spreads, as pilots need it, which takes longer."""
+        return self.estimate(*columns)
+
     def estimate_on_spark(self, data: DataFrame, stratum: str) -> Results:
         """Estimate from a published table on Spark; a small one is brought here."""
-        from dpstrata.fielding.frames.spark import spark_errors
-
-        with spark_errors("what was published"):
-            table = table_from_frame(data.toArrow())
-        return self.estimate(*self.read(table, stratum))
+        return self.estimate(*self.read(brought_here(data), stratum))
 
     def limits_in_surveys(self, surveys: Surveys) -> Limits:
         """Find the interval of the mean of the population that would be printed in each of many surveys."""
         raise NotImplementedError  # where several shares are estimated
+
+
+def brought_here(data: DataFrame) -> Table:
+    """Bring a table from Spark."""
+    from dpstrata.fielding.frames.spark import spark_errors
+
+    with spark_errors("what was published"):
+        return table_from_frame(data.toArrow())
+
+
+def count_on_spark(data: DataFrame, *columns: str) -> list[list[Any]]:
+    """Let Spark count how often the same texts stand in some columns together; the last list says it."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    from dpstrata.fielding.frames.spark import spark_errors, text_of_column
+
+    require_columns(NOISED_TABLE, data.columns, *columns)
+    names = [f"column_{place}" for place in range(len(columns))]
+    texts = data.select(
+        *(text_of_column(column).alias(name) for column, name in zip(columns, names, strict=True))
+    )
+    with spark_errors("the noised answers"):
+        rows = texts.groupBy(*names).agg(F.count("*")).collect()
+    *cells, times = zip(*rows, strict=True) if rows else [()] * (len(names) + 1)
+    return [*([unmarked(cell or "") for cell in column] for column in cells), list(times)]

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpstrata.allocation.domains import WHOLE
 from dpstrata.designs.record import Design
-from dpstrata.errors import InputError
+from dpstrata.errors import InputError, NotAvailableError
 from dpstrata.fielding.covariances import Covariance, Errors, Origins
 from dpstrata.fielding.neighbours import StandIn
 from dpstrata.fielding.results.figures import Causes, QuestionFigures
@@ -197,6 +197,8 @@ class Results(Sequence[Estimate]):
         ------
         InputError
             If there is no such estimate, or the survey has a single figure.
+        NotAvailableError
+            If the estimates are from two waves.
 
         Notes
         -----
@@ -209,6 +211,10 @@ class Results(Sequence[Estimate]):
         """
         if self.ratio_of:
             raise InputError("a ratio must be of two estimates, got ratios; ask the estimates for it.")
+        if self.waves:
+            raise NotAvailableError(
+                "a ratio must be of one wave, got the results of two; ask those of each wave for it."
+            )
         if not self.counts:  # whoever estimates shares has counts
             (question,) = self.design.inputs.questions
             figure = "mean" if question.of_kind.averaged else "share of yes"
@@ -303,12 +309,12 @@ class Wave:
     ----------
     design : Design
         Its design.
-    weight : float
-        What it counts where both waves have answers.
+    weights : mapping of str to float
+        What it counts where both waves have answers, by question and cross-table.
     result : Results
         What it gave by itself.
     """
 
     design: Design
-    weight: float
+    weights: Mapping[str, float]
     result: Results

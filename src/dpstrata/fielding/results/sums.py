@@ -89,16 +89,20 @@ def estimate_from_means(
     counts = answer_counts(plan, np.asarray(answers, dtype=float)[order])
     if not np.all(np.isfinite(values)):
         raise InputError("every noised sum must be a number.")
+    return combine(plan, [figures_from_means(plan, values, counts)], answered=counts)
+
+
+def figures_from_means(plan: Design, means: FloatArray, counts: IntArray) -> QuestionFigures:
+    """Take noised means, in the order of the strata, for the figures of the only question."""
     shown = plan.inputs.space.values == 2  # the share of yes shows the spread, and other sums show none
-    parts, question = _parts_of(plan, values, counts), plan.inputs.question
-    known = QuestionFigures(
+    parts, question = _parts_of(plan, means, counts), plan.inputs.question
+    return QuestionFigures(
         question.name,
         [Figure.of(plan, parts, parts.limits(plan, _slope_of(plan)), *levels_of(question))],
         doubts_about(counts) if shown else {},
         planned=not shown,
         splits=shown,
     )
-    return combine(plan, [known], answered=counts)
 
 
 def _parts_of(plan: Design, means: FloatArray, counts: IntArray) -> StratumParts:

@@ -2,47 +2,83 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpstrata.allocation.form_items import forms_problem
+from dpstrata.allocation.form_items import forms_problem, mixture_of
 from dpstrata.allocation.forms import Form, Forms, FormsProblem
 from dpstrata.allocation.posing import most_forms
 from dpstrata.allocation.proof.forms import certify_forms
-from dpstrata.allocation.rows_on_forms import importances, noise_in_table
+from dpstrata.allocation.proof.raw_forms import certify_raw_forms
 from dpstrata.designs.questions import forms_to_prove, variance_targets
 from dpstrata.designs.record import Design
 from dpstrata.numerics.arrays import FloatArray, IntArray
 from dpstrata.planning.forms.choose import choose_forms
 from dpstrata.planning.forms.prices import bound_forms
+from dpstrata.planning.forms.raw import raw_forms
 from dpstrata.planning.forms.search import best_levels, best_partition
-from dpstrata.privacy.mechanisms.kernels import point, s
-from dpstrata.survey.forms import AUTO, ONE, FormPlan, Table, are_chosen, names_on, require_few_rows
+from dpstrata.planning.forms.tables import best_tables, figure_tables
+from dpstrata.survey.forms import AUTO, ONE, ROWS, FormPlan, Table, are_chosen, names_on, require_few_rows
 from dpstrata.survey.inputs import Inputs
-from dpstrata.survey.questionnaires.questionnaire import Questionnaire
+from dpstrata.survey.questionnaires.question import Question
+from dpstrata.survey.questionnaires.spreads import Spreads
 from dpstrata.survey.strata import Strata
 
-_ROUNDS = 40  # of the search for the shares of a budget
 
-
-def with_chosen_forms(strata: Strata, inputs: Inputs, sizes: IntArray | None = None) -> Inputs:
-    """Choose what rows leave open: the forms, the levels of numbers, shares of people, and tables.
+def form_choices(strata: Strata, inputs: Inputs, sizes: IntArray | None = None) -> list[Inputs]:
+    """Choose what is left open of how people are asked: forms, levels, shares of people, mechanisms, tables.
 
     There are no more forms than the strata and the number of people carry, or the ``sizes`` that are given.
+
+    Returns
+    -------
+    list of Inputs
+        Those worth a design: which is best depends on the sizes that it gets.
     """
     if not inputs.rows or are_chosen(inputs.forms):
-        return inputs
+        return [inputs]
+    most = max(most_forms(inputs, strata, sizes), 1)
+    return _choices(inputs, inputs.spreads_in(strata), _Typical.of(strata, inputs), most)
+
+
+def form_choices_at(plan: Design, asked: Inputs, sizes: IntArray | None = None) -> list[Inputs]:
+    """Choose the same at the sizes of a design for what was asked."""
+    if not asked.rows or are_chosen(asked.forms):
+        return []
+    most = max(most_forms(asked, plan.strata, sizes), 1)
+    return _choices(asked, plan.spreads, _Typical.at(plan), most)
+
+
+def _choices(inputs: Inputs, spreads: Spreads, typical: _Typical, most: int) -> list[Inputs]:
+    """Choose forms for a typical stratum: with rows of all questions, and with mechanisms of single ones."""
+    if inputs.release_form.gets_raw:
+        variances = typical.weights @ spreads.variances
+        return [replace(inputs, forms=raw_forms(inputs, variances, typical.office, typical.people, most))]
     _require_few_rows(inputs)
-    typical = _Typical.of(strata, inputs)
-    odds = np.full(len(strata), typical.odds)
     targets = variance_targets(inputs) if inputs.asks_by_question else None
-    problem = forms_problem(inputs.spreads_in(strata), typical.weights, odds, targets)
-    found = _search(problem, inputs, max(most_forms(inputs, strata, sizes), 1))
-    plans = [_form_plan(problem, form, inputs, typical) for form in found.forms]
-    return replace(inputs, forms=tuple(plans))
+    found: list[Inputs] = []
+    for alone, fewer in itertools.product((True, False), (True, False)):
+        # what the office's noise adds is left out here, so that no choice is the best for certain
+        problem = forms_problem(
+            spreads, typical.weights, typical.odds, targets, alone=alone, fewer_levels=fewer
+        )
+        if alone and not (problem.has_alone and len(inputs.questions) > 1):
+            continue
+        if not fewer and not any(_may_have_fewer(question) for question in inputs.questions):
+            continue
+        plans = [_form_plan(problem, form, inputs, typical) for form in _search(problem, inputs, most).forms]
+        chosen = replace(inputs, forms=tuple(plans))
+        if chosen not in found:
+            found.append(chosen)
+    return found
+
+
+def _may_have_fewer(question: Question) -> bool:
+    """Whether a scale has so many points that it may be put on fewer levels."""
+    return question.answer_count in question.candidates[1:]
 
 
 def _require_few_rows(inputs: Inputs) -> None:
@@ -65,33 +101,48 @@ class _Typical:
 
     Attributes
     ----------
-    weights : array
-        What each stratum counts for, adding up to 1.
-    odds : float
-        y of the devices, or of rows at a typical sampling rate.
+    weights, odds : array
+        What each stratum counts for, adding up to 1, and y of its devices or rows.
     office : float
-        The office's budget at that rate.
+        The office's budget.
+    people : float
+        How many answer.
     """
 
     weights: FloatArray
-    odds: float
+    odds: FloatArray
     office: float
+    people: float
 
     @classmethod
     def of(cls, strata: Strata, inputs: Inputs) -> _Typical:
+        """Take all strata to have the same sampling rate, as the goal suggests it."""
         goal = inputs.total or inputs.at_most
         if goal is None and inputs.budget is not None and strata.costs is not None:
             goal = int(inputs.budget / float((strata.costs * strata.sizes).sum() / strata.population))
         rate = min((goal or 0.1 * strata.population) / strata.population, 1.0)
-        odds = math.expm1(float(inputs.epsilon or 0.0)) / max(rate, 1.0 / strata.population)
+        rate = max(rate, 1.0 / strata.population)
+        odds = math.expm1(float(inputs.epsilon or 0.0)) / rate
         device = odds if inputs.device_epsilon is None else math.expm1(inputs.device_epsilon)
-        return cls(strata.sizes / strata.population, device, math.log1p(odds))
+        answering = 1.0 if strata.response_rates is None else float(strata.response_rates.mean())
+        people = rate * answering * strata.population / len(strata)
+        weights = strata.sizes / strata.population
+        return cls(weights, np.full(len(strata), device), math.log1p(odds), people)
+
+    @classmethod
+    def at(cls, plan: Design) -> _Typical:
+        """Take the sizes of a design."""
+        weights, odds = mixture_of(plan.problem, plan.sample_sizes)
+        answers = plan.total if plan.expected_answers is None else plan.expected_answers
+        return cls(weights, odds, float(weights @ plan.local_epsilons), answers / len(plan.strata))
 
 
 def with_proven_forms(plan: Design) -> Design:
     """Prove how close the forms of a design come to the best there could be, where they were searched."""
-    if not plan.problem.forms.dealt_out:
+    if not plan.problem.forms.dealt_out or plan.inputs.release_form.noised_once:
         return plan
+    if plan.inputs.release_form.gets_raw:
+        return replace(plan, forms_bound=certify_raw_forms(plan.problem, plan.sample_sizes))
     problem, forms = forms_to_prove(plan)
     prices = bound_forms(problem, forms).prices
     return replace(plan, forms_bound=certify_forms(problem, forms, prices))
@@ -112,106 +163,18 @@ def _search(problem: FormsProblem, inputs: Inputs, most: int) -> Forms:
     return best_levels(problem, given)
 
 
-# --- what is published of a form -------------------------------------------------------------------
-
-
 def _form_plan(problem: FormsProblem, form: Form, inputs: Inputs, typical: _Typical) -> FormPlan:
     """Write a form down, with the tables that have the least noise at a typical budget."""
-    questionnaire = inputs.questions
-    levels = problem.levels(form)
+    questionnaire, levels = inputs.questions, problem.levels(form)
+    if form.mechanism != ROWS:
+        levels = dict.fromkeys(levels, 0)
     places = sorted(levels)
-    names = tuple(questionnaire[place].name for place in places)
     tables: tuple[Table, ...] = ()
-    if inputs.release == "sums":
+    if inputs.release_form.noised_once:
+        tables = figure_tables(questionnaire, levels, form.mechanism)
+    elif not inputs.release_form.publishes_answers:
         items = [problem.items[i].questions for i in form.items]
         items += [item.questions for item in problem.everyone]
-        tables = _best_tables(questionnaire, items, levels, typical.office)
-    return FormPlan(names, tuple(levels[place] for place in places), form.share, tables)
-
-
-def _best_tables(
-    questionnaire: Questionnaire, items: Sequence[tuple[int, ...]], levels: dict[int, int], office: float
-) -> tuple[Table, ...]:
-    """Choose between a table for each question, or for those kept together, and one of all combinations."""
-    apart = _shared_budget(questionnaire, items, levels, office)
-    together = [tuple(sorted(levels))]
-    if len(items) < 2:
-        return _as_tables(questionnaire, items, apart)
-    whole = np.ones(1)
-    noise = [
-        _noise(questionnaire, parts, levels, office, budget)
-        for parts, budget in ((items, apart), (together, whole))
-    ]
-    parts, budget = (items, apart) if noise[0] <= noise[1] else (together, whole)
-    return _as_tables(questionnaire, parts, budget)
-
-
-def _as_tables(
-    questionnaire: Questionnaire, parts: Sequence[tuple[int, ...]], budget: FloatArray
-) -> tuple[Table, ...]:
-    return tuple(
-        Table(tuple(questionnaire[place].name for place in part), share)
-        for part, share in zip(parts, budget.tolist(), strict=True)
-    )
-
-
-def _components(
-    questionnaire: Questionnaire, part: tuple[int, ...], levels: dict[int, int]
-) -> list[tuple[float, float]]:
-    """G and q of the questions of a table that has all of the budget, by importance."""
-    cells = math.prod(levels[place] for place in part) if len(part) > 1 else None
-    share = importances(questionnaire)
-    found = []
-    for place in part:
-        factor, sensitivity = noise_in_table(questionnaire, place, levels[place], cells, 1.0)
-        found.append((share[place] * factor, sensitivity))
-    return found
-
-
-def _noise(
-    questionnaire: Questionnaire,
-    parts: Sequence[tuple[int, ...]],
-    levels: dict[int, int],
-    office: float,
-    budget: FloatArray,
-) -> float:
-    """Add up the variances of the tables' noise."""
-    return sum(
-        factor * float(s(point(np.array([office * share / sensitivity])))[0])
-        for part, share in zip(parts, budget.tolist(), strict=True)
-        for factor, sensitivity in _components(questionnaire, part, levels)
-    )
-
-
-def _shared_budget(
-    questionnaire: Questionnaire, parts: Sequence[tuple[int, ...]], levels: dict[int, int], office: float
-) -> FloatArray:
-    """Share a budget over tables so that their noise is least.
-
-    Where budgets are small a table has the variance 2q²/e², and the best share is the cube root of g·q². From
-    there, shares are moved to where the variance falls faster, until it does so everywhere alike.
-    """
-    tables = [_components(questionnaire, part, levels) for part in parts]
-    shares = np.array([sum(g * q**2 for g, q in table) for table in tables]) ** (1 / 3)
-    shares /= shares.sum()
-    best, least = shares, _noise(questionnaire, parts, levels, office, shares)
-    for _ in range(_ROUNDS):
-        slopes = np.array(
-            [
-                sum(g * _falls(office * share / q) / q for g, q in table)
-                for table, share in zip(tables, shares, strict=True)
-            ]
-        )
-        shares = shares * (slopes / slopes.mean()) ** (1 / 3)
-        shares /= shares.sum()
-        noise = _noise(questionnaire, parts, levels, office, shares)
-        if noise >= least * (1.0 - 1e-12):
-            break
-        best, least = shares, noise
-    return best
-
-
-def _falls(e: float) -> float:
-    """−s'(e)."""
-    value = float(s(point(np.array([e])))[0])
-    return value / math.tanh(e / 2.0)
+        tables = best_tables(questionnaire, items, levels, typical.office, form.mechanism).tables
+    names = tuple(questionnaire[place].name for place in places)
+    return FormPlan(names, tuple(levels[place] for place in places), form.share, tables, form.mechanism)

@@ -16,6 +16,7 @@ jump from one corner to another; it gets weaker as the gap closes. With precisio
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import numpy as np
@@ -89,11 +90,12 @@ class Variances:
 
     def start(self) -> FloatArray:
         """(φ/x)²: the prices at which all forms of the partition are worth the same."""
-        prices = np.zeros(len(self.problem.items))
-        for form in self.forms.forms:
+        prices, own = np.zeros(len(self.problem.items)), self.problem.alone_in(self.forms)
+        for form, alone in zip(self.forms.forms, own.tolist(), strict=True):
             for i, c in zip(form.items, form.choices, strict=True):
                 choice, r = self.problem.items[i].choices[c], form.cells / self.problem.y
-                prices[i] = (choice.constant + r * (choice.linear + r * choice.square)) / form.share
+                value = choice.constant + r * (choice.linear + r * choice.square)
+                prices[i] = (value if math.isinf(alone) else alone) / form.share
         return np.asarray((prices / self.unit) ** 2)
 
     def columns(self, rows: list[tuple[IntArray, int]]) -> tuple[FloatArray, FloatArray]:
@@ -133,10 +135,14 @@ class People:
     def start(self) -> FloatArray:
         """Share the people of every form among its questions."""
         values = np.zeros(self.present.shape)
-        for form, row in zip(self.forms.forms, self.problem.rows(self.forms)[0], strict=True):
+        rows, own = self.problem.rows(self.forms)[0], self.problem.alone_in(self.forms)
+        for form, row, alone in zip(self.forms.forms, rows, own.tolist(), strict=True):
             curves = self.problem.own.curves[:, :, row[: len(form.items)]]
             parts = self.present[list(form.items)].sum()
-            values[list(form.items)] = Quadratic(*curves).at(np.array(form.cells / self.problem.y)).T / parts
+            phi = Quadratic(*curves).at(np.array(form.cells / self.problem.y)).T
+            if not math.isinf(alone):
+                phi[0] = alone
+            values[list(form.items)] = phi / parts
         return np.append(values[self.present] / self.unit, np.full(len(self.problem.everyone), 0.01))
 
     def columns(self, rows: list[tuple[IntArray, int]]) -> tuple[FloatArray, FloatArray]:

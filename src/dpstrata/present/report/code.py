@@ -10,7 +10,7 @@ from unicodedata import bidirectional
 
 from dpstrata.designs.record import Design
 from dpstrata.files.writing import plain_cell
-from dpstrata.survey.forms import names_on
+from dpstrata.survey.forms import AUTO, Forms, names_on
 from dpstrata.survey.inputs import Inputs
 from dpstrata.survey.options import RECORDED
 from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
@@ -31,14 +31,9 @@ _COLUMNS = {
     "sd_epsilon": "sd_epsilons",
 }
 
-_MAIN_WAVE = """import csv
+_MAIN_WAVE = """import dpstrata as dps
 
-import dpstrata as dps
-
-with open("noised.csv", newline="") as file:
-    rows = list(csv.DictReader(file))
-strata, answers = [row["stratum"] for row in rows], [float(row[{name!r}]) for row in rows]
-plan = dps.main_design(dps.load_design("pilot.json"), strata, answers)"""
+plan = dps.main_design(dps.load_design("pilot.json"), "published.csv")"""
 
 
 def strata_columns(plan: Design) -> dict[str, list[Any]]:
@@ -152,7 +147,7 @@ def command_line(plan: Design, *, strata: str = "strata.csv", out: str | None = 
     """
     save = [] if out is None else [f"--out={out}"]
     if plan.waves is not None and not plan.waves.first:
-        return shlex.join(["dpstrata", "main-design", "pilot.json", "noised.csv", *save])
+        return shlex.join(["dpstrata", "main-design", "pilot.json", "published.csv", *save])
     path = f"./{strata}" if strata.startswith("-") else strata
     words = ["dpstrata", "design" if plan.waves is None else "pilot", path]
     for name, value in _arguments(plan).items():
@@ -167,8 +162,11 @@ def command_line(plan: Design, *, strata: str = "strata.csv", out: str | None = 
         words.append(f"--questions={QUESTIONS_FILE}")
     if plan.inputs.spreads is not None:
         words.append(f"--spreads={SPREADS_FILE}")
-    if forms := names_on(plan.inputs.forms):
-        words.append(f"--forms={'|'.join(','.join(form) for form in forms)}")
+    forms = _forms(plan)
+    if isinstance(forms, str):
+        words += [] if forms == AUTO else [f"--forms={forms}"]
+    else:
+        words.append(f"--forms={'|'.join(','.join(form) for form in names_on(forms))}")
     return shlex.join([*words, *save])
 
 
@@ -184,7 +182,7 @@ def _arguments(plan: Design) -> dict[str, Any]:
 def _program(make_strata: str, plan: Design, out: str | None) -> str:
     save = [] if out is None else [f"plan.save({_quoted(out)})"]
     if plan.waves is not None and not plan.waves.first:
-        return "\n".join([_MAIN_WAVE.format(name=plan.inputs.question.name), *save])
+        return "\n".join([_MAIN_WAVE, *save])
     function = "design" if plan.waves is None else "pilot"
     inputs = plan.inputs
     given = [f"{name}={_literal(value)}" for name, value in _arguments(plan).items()]
@@ -195,11 +193,18 @@ def _program(make_strata: str, plan: Design, out: str | None) -> str:
     if inputs.spreads is not None:
         lines.append(f"spreads = dps.Spreads.from_file({_quoted(SPREADS_FILE)}, strata, questions)")
         given.insert(1, "spreads=spreads")
-    if not (names := names_on(inputs.forms)):
+    forms = _forms(plan)
+    if isinstance(forms, str):
+        given += [] if forms == AUTO else [f"forms={_quoted(forms)}"]
         return "\n".join([*lines, f"plan = dps.{function}({', '.join(['strata', *given])})", *save])
-    forms = "".join(f"        {_literal(form)},\n" for form in names)
-    arguments = ["strata", *given, f"forms=[\n{forms}    ]"]
-    return "\n".join([*lines, "plan = dps.design(", *(f"    {each}," for each in arguments), ")", *save])
+    listed = "".join(f"        {_literal(form)},\n" for form in names_on(forms))
+    arguments = ["strata", *given, f"forms=[\n{listed}    ]"]
+    return "\n".join([*lines, f"plan = dps.{function}(", *(f"    {each}," for each in arguments), ")", *save])
+
+
+def _forms(plan: Design) -> Forms:
+    """Return the forms to ask for: those that were chosen, or of a pilot what both waves were asked for."""
+    return plan.inputs.forms if plan.waves is None else plan.waves.forms
 
 
 def _literal(value: Any) -> str:

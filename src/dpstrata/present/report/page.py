@@ -366,7 +366,7 @@ def _again(plan: Design) -> str:
 
 def _made_again(plan: Design) -> str:
     where = (
-        "In Python, from the design document of the pilot and its noised answers:"
+        "In Python, from the design document of the pilot and what it published:"
         if plan.waves is not None and not plan.waves.first
         else "In Python, with the strata in the code:"
         if len(plan.strata) <= MOST_INLINE

@@ -300,16 +300,26 @@ def _asked(plan: Design, result: Results, language: str) -> str:
 
 def _waves_table(waves: Sequence[Wave]) -> str:
     """Show what each wave promised, how many it asked, and what it gave by itself."""
-    cells = []
-    for name, wave in zip(("first, the pilot", "second"), waves, strict=True):
-        (whole,) = wave.result.whole
-        figures = at_error((whole.estimate, whole.standard_error), whole.standard_error)
-        numbers = (f"{whole.invited:,}", f"{whole.answered:,}", f"{wave.weight:.0%}")
-        cells.append((name, wave.design.inputs.promise.in_words, *numbers, *figures))
-    header = ("wave", "promise", "invited", "answered", "weight", "estimate", "standard error")
-    return paragraphs([waves_in_words()]) + table(
-        TextTable("The two waves, each by itself", header, cells, columns_of_text=2)
-    )
+    wholes = [wave.result.whole.uncrossed for wave in waves]
+    names = names_of(wholes[0], wholes[0])
+    several = len(names) > 1
+    cells = [
+        (
+            *((name,) if several else ()),
+            called,
+            wave.design.inputs.promise.in_words,
+            f"{row.invited:,}",
+            f"{row.answered:,}",
+            f"{wave.weights[row.question]:.0%}",
+            *at_error((row.estimate, row.standard_error), row.standard_error),
+        )
+        for name, *rows in zip(names, *wholes, strict=True)
+        for called, wave, row in zip(("first, the pilot", "second"), waves, rows, strict=True)
+    ]
+    figures = ("invited", "answered", "weight", "estimate", "standard error")
+    header = (*(("estimate of",) if several else ()), "wave", "promise", *figures)
+    shown = TextTable("The two waves, each by itself", header, cells, columns_of_text=2 + several)
+    return paragraphs([waves_in_words()]) + table(shown)
 
 
 def _strata(plan: Design, invited: IntArray, answered: IntArray) -> list[tuple[str, int, int, int]]:
@@ -465,10 +475,10 @@ def _shown(causes: Causes) -> tuple[str, ...]:
 
 def _by_question(plan: Design, result: Results) -> Iterator[tuple[str, Causes, Causes | None]]:
     """Split the planned and the estimated variance of every question, that of two waves together."""
-    designs = [(wave.weight, wave.design) for wave in result.waves] or [(1.0, plan)]
     for j, question in enumerate(plan.inputs.questions):
+        waves = [(wave.weights[question.name], wave.design) for wave in result.waves] or [(1.0, plan)]
         planned = [0.0, 0.0, 0.0]
-        for weight, design in designs:
+        for weight, design in waves:
             each = design.questions[j]
             for i, part in enumerate((each.sampling, each.device, each.office)):
                 planned[i] += weight**2 * part

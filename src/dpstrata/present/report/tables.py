@@ -309,7 +309,10 @@ def known_table(plan: Design) -> TextTable:
     """Show what is known of the answers beforehand, question by question."""
     spreads = plan.spreads
     rows = [(name, _told_in_words(values, len(plan.strata))) for name, values in spreads.values.items()]
-    return TextTable("What is known of the answers", ("question", "known"), rows, columns_of_text=2)
+    note, spent = "", plan.privacy["spent_on_deviations"]
+    if plan.waves is not None and not plan.waves.first:
+        note = f"All of it was learned from the pilot, which cost epsilon = {round_up(spent, 3)}."
+    return TextTable("What is known of the answers", ("question", "known"), rows, note, columns_of_text=2)
 
 
 _TOLD = {"proportion": "shares", "sd": "standard deviations", "mean": "means"}

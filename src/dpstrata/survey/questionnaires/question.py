@@ -21,7 +21,6 @@ from dpstrata.survey.questionnaires.kinds.base import (
     read_kind,
 )
 from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
-from dpstrata.survey.questionnaires.kinds.number import MOST_POINTS
 
 Kind = Literal["yes_no", "category", "scale", "number"]
 NUMBERS = ("lower", "upper", "step", "importance", "target_se", "target_margin")
@@ -93,8 +92,11 @@ class Question:
     lower, upper : float, optional
         Smallest and largest answer of a scale or number, lower < upper.
     step : float, optional
-        Distance between neighbouring points of a scale, 1 by default; at most 100 points beside other
-        questions.
+        Distance between neighbouring points of a scale, 1 by default.
+    levels : "all", optional
+        On a form of several questions a scale of more than 7 points may be put on fewer levels, at random up
+        or down so that its mean stays, because every level makes the row less precise. With ``"all"`` it
+        keeps its points, at most 100, and the share of each point is estimated beside the mean.
     categories : sequence of str
         From 2 to 1,000 names that differ in more than case.
     importance : float
@@ -133,7 +135,7 @@ class Question:
     --------
     >>> import dpstrata as dps
     >>> trust = dps.Question("trust", "scale", lower=1, upper=5, text="How much do you trust the police?")
-    >>> trust.levels
+    >>> trust.answer_count
     5
     >>> dps.Question("home", "category", categories=["rent", "own", "other"]).answers
     'rent, own, other, or blank'
@@ -147,6 +149,7 @@ class Question:
     lower: float | None = None
     upper: float | None = None
     step: float | None = None
+    levels: Literal["all"] | None = None
     categories: Sequence[str] = ()
     importance: float = 1.0
     target_se: float | None = None
@@ -193,9 +196,13 @@ class Question:
         return self.of_kind.candidates(self)
 
     @property
-    def levels(self) -> int | None:
-        """How many different answers there are; ``None`` for a number, whose levels a design chooses."""
-        return self.candidates[0] if len(self.candidates) == 1 else None
+    def answer_count(self) -> int | None:
+        """How many different answers there are; ``None`` for a number."""
+        return self.space.values
+
+    def is_rounded(self, levels: int) -> bool:
+        """Whether answers are moved at random where they are put on so many levels."""
+        return self.of_kind.rounded and levels != self.answer_count
 
     @property
     def answers(self) -> str:
@@ -282,6 +289,9 @@ def read_question(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Findin
         found += _find_size(name, read[name])
     for name in ("name", "text", "together"):
         found += _find_text(name, read)
+    if read["levels"] not in (None, "", "all"):
+        found.append(_must("levels", "be all or left out", repr(given["levels"])))
+    read["levels"] = read["levels"] or None
     found += _find_reserved(read["name"])
     found += _find_categories(read)
     read["labels"], mistakes = read_labels(given["labels"])
@@ -311,24 +321,10 @@ def find_among(questions: Sequence[Mapping[str, Any]]) -> list[Finding]:
             rule = "names of questions must differ, and not only in case"
             found.append(Finding(row, "name", rule, f"{name!r} again"))
         seen.add(name.casefold())
-        if len(questions) > 1 and (points := _points_of_scale(question)) > MOST_POINTS:
-            rule = (
-                f"a scale beside other questions must have at most {MOST_POINTS} points (else use a number)"
-            )
-            found.append(Finding(row, "step", rule, f"{points:,}"))
         if group is not None and groups[group] == 1:
             rule = "together must be shared by at least two questions"
             found.append(Finding(row, "together", rule, f"{group!r} once"))
     return found
-
-
-def _points_of_scale(question: Mapping[str, Any]) -> int:
-    """Count the points of a scale that can be read; none of what is no scale."""
-    lower, upper, step = (question[name] for name in ("lower", "upper", "step"))
-    if question["kind"] != "scale" or None in (lower, upper, step) or not (step > 0 and lower < upper):
-        return 0
-    steps: float = (upper - lower) / step
-    return round(steps) + 1
 
 
 def _must(name: str, requirement: str, got: str) -> Finding:
@@ -397,7 +393,8 @@ def _find_of_kind(read: dict[str, Any], wrong: set[str]) -> Iterator[Finding]:
     for name in OF_KINDS:
         if name not in kind.fields and name not in wrong and read[name] not in (None, ()):
             instead = f" ({kind.instead[name]})" if name in kind.instead else ""
-            value = "|".join(read[name]) if name == "categories" else f"{read[name]:g}"
+            given = read[name]
+            value = "|".join(given) if name == "categories" else given if name == "levels" else f"{given:g}"
             yield _must(name, f"be left out of a {kind.title} question{instead}", value)
     if read["blank"] is True and read["kind"] not in OR_BLANK:
         rule = (

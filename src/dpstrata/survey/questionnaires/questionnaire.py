@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 COLUMNS = (
-    *("name", "kind", "lower", "upper", "step", "categories", "importance"),
+    *("name", "kind", "lower", "upper", "step", "levels", "categories", "importance"),
     *("target_se", "target_margin", "together", "everyone", "blank", "no_first", "text", "labels"),
 )
 _WORDING = ("text", "labels")  # what there can be in several languages
@@ -79,7 +79,7 @@ class Questionnaire(Sequence[Question]):
       smokes    yes/no  yes or no, or blank           1
       trust      scale               1 to 5           2
       income    number          0 to 10,000           1
-    >>> questionnaire[1].levels, [question.name for question in questionnaire]
+    >>> questionnaire[1].answer_count, [question.name for question in questionnaire]
     (5, ['smokes', 'trust', 'income'])
     """
 
@@ -327,7 +327,7 @@ def question_columns(questions: Sequence[Mapping[str, Any]], language: str) -> d
     """Return the columns of a table of questions; some only if there is anything in them."""
     columns = {column: [_written(question[column]) for question in questions] for column in COLUMNS}
     columns["blank"] = [None if each["blank"] or each["kind"] not in OR_BLANK else "no" for each in questions]
-    for column in ("blank", "no_first"):
+    for column in ("levels", "blank", "no_first"):
         if not any(columns[column]):
             del columns[column]
     own = f"::{language}" if language else ""
@@ -388,7 +388,7 @@ def _cells(known: KnownColumns) -> list[dict[str, Any]]:
         for name in NUMBERS
     }
     columns["importance"] = [1.0 if number is None else number for number in columns["importance"]]
-    for column in ("name", "kind", "together", "text"):
+    for column in ("name", "kind", "levels", "together", "text"):
         columns[column] = known.optional_texts(column)
     for column in ("categories", "labels"):
         columns[column] = [_listed(text) for text in known.optional_texts(column)]

@@ -205,7 +205,7 @@ class Spreads:
         squares = self._known[place].squares
         if squares is None:  # names: the same noise whatever is answered
             return False
-        return self.questionnaire[place].levels is None or bool(np.any(squares[1] > squares[0]))
+        return len(self.questionnaire[place].candidates) > 1 or bool(np.any(squares[1] > squares[0]))
 
     def scaled(self, factors: FloatArray) -> Spreads:
         """Return what holds if all standard deviations of a stratum are larger by its factor.
@@ -235,14 +235,16 @@ class Spreads:
         levels : int
             How many levels its answers are put on.
         """
-        return self.questionnaire[place].of_kind.in_row(levels, self._known[place])
+        question = self.questionnaire[place]
+        return question.of_kind.in_row(question, levels, self._known[place])
 
     def rounding(self, place: int, levels: int) -> FloatArray:
         """Return how much of the spread of one question may be rounding to levels, in each stratum.
 
         None where the spread is known. In squared ranges; for the parameters see :meth:`in_row`.
         """
-        return self.questionnaire[place].of_kind.rounding(levels, self._known[place])
+        question = self.questionnaire[place]
+        return question.of_kind.rounding(question, levels, self._known[place])
 
     def table(self) -> dict[str, list[Any]]:
         """Return the columns of a file of it: a row for everything that was told."""

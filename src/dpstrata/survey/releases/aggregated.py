@@ -117,9 +117,14 @@ class Aggregated(Release):
         return self.device.reach(self.device_epsilon)
 
     @property
+    def gets_raw(self) -> bool:
+        """Whether there are no devices."""
+        return self.device_epsilon is None
+
+    @property
     def noised_at(self) -> tuple[str, ...]:
         """On devices, if they have a budget."""
-        return () if self.device_epsilon is None else ("device",)
+        return () if self.gets_raw else ("device",)
 
     def losses_inside(self, budgets: FloatArray, times: int) -> FloatArray:
         """Count the devices' randomness once, and the office's as often as it is drawn."""
@@ -171,13 +176,18 @@ class Aggregated(Release):
                 "The office sees every answer without noise, and nothing protects it there.",
                 "If the office's file leaks, so do the answers.",
             )
-        factor = factor_up(math.exp(self.device_epsilon))
+        factor = factor_up(math.exp(waves * self.device_epsilon))
         return (
             f"A person's answer is noised on their own device: whoever sees what it sends, the office too, "
-            f"can change their odds by a factor of at most {factor} (device epsilon = "
-            f"{plain_number(self.device_epsilon)}).",
+            f"can change their odds by a factor of at most {factor} ({self._device_budget(waves)}).",
             f"If the office's file leaks, protection is limited to a factor of {factor}.",
         )
+
+    def _device_budget(self, waves: int) -> str:
+        """State the device budget; someone who is drawn for several waves sends an answer in each."""
+        assert self.device_epsilon is not None
+        each = "" if waves == 1 else f" in each of {waves} waves"
+        return f"device epsilon = {plain_number(self.device_epsilon)}{each}"
 
     def always_against_the_office(self) -> tuple[str, str]:
         """Say who sees raw answers; with devices only pure epsilon is promised."""

@@ -53,13 +53,15 @@ class Release(ABC):
     noise_power: ClassVar[Literal[1, 2]]
     """p: 1 where every answer gets a draw of noise, 2 where their sum gets one."""
     shows_spread: ClassVar[bool]
-    """Whether what is published shows how far answers differ, so that a pilot can learn from it."""
+    """Whether what is published always shows how far answers differ, so that a pilot can learn from it."""
     noised_once: ClassVar[bool] = False
     """Whether the strata have no noise at the budget that depends on n, but each published figure has."""
     leaves_out: ClassVar[Mapping[str, Any]] = {}
     """Options that do not go with it, and what they are then."""
     of_rows: ClassVar[bool] = False
     """Whether a person's answers are randomised together, as a row on a form, and not one by itself."""
+    publishes_answers: ClassVar[bool] = False
+    """Whether what single people sent is published, and not what was made of many answers."""
 
     # words: who noises what, and who sees it
     budget_of: ClassVar[str] = "local epsilon"
@@ -86,10 +88,6 @@ class Release(ABC):
     def alternatives(cls, plan: Design) -> list[Inputs]:
         """List what to ask for to get this release instead of that of a design, if it is worth suggesting."""
         return []
-
-    def added_up(self, device_epsilon: float | None) -> tuple[str, ...]:
-        """Name the releases that an office can make of the same answers, noised on devices or raw."""
-        return ("sums", "mean")
 
     # --- checks -------------------------------------------------------------------------------
 
@@ -169,6 +167,11 @@ class Release(ABC):
         return largest
 
     @property
+    def gets_raw(self) -> bool:
+        """Whether the office adds up answers as they were given."""
+        return False
+
+    @property
     @abstractmethod
     def noised_at(self) -> tuple[str, ...]:
         """Where answers can be changed at random, the usual place first; nowhere if only results are."""
@@ -196,6 +199,20 @@ class Release(ABC):
     ) -> FloatArray:
         """Do to sums of such answers, for simulations only, what is done to each of them."""
         return sums
+
+    # --- pilots -------------------------------------------------------------------------------
+
+    def why_no_spread(self, question: Question, *, crossed: bool) -> str | None:
+        """Say why what is published does not show how far answers differ; ``None`` where it does.
+
+        Parameters
+        ----------
+        question : Question
+            What is asked.
+        crossed : bool
+            Whether its answers are counted in combination with those to other questions.
+        """
+        return None if self.shows_spread else f"{self.published_one} shows no spread"
 
     # --- JSON ---------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ class Microdata(Release):
     name: ClassVar[str] = "microdata"
     noise_power: ClassVar[Literal[1, 2]] = 1
     shows_spread: ClassVar[bool] = True
+    publishes_answers: ClassVar[bool] = True
     leaves_out: ClassVar[Mapping[str, Any]] = {"device_epsilon": None}
 
     noise_sd_of: ClassVar[str] = "an answer"

@@ -1,6 +1,6 @@
-"""The releases of rows: a person's answers are randomised together, and rows or tables of them published.
+"""The releases of forms: a person answers one of them, and answers, tables or figures of them are published.
 
-The mathematics of rows is that of forms (``allocation/form_terms.py``); what differs here is what else can be
+The mathematics is that of forms (``allocation/rows_on_forms.py``); what differs here is what else can be
 asked for, and who sees what.
 """
 
@@ -14,6 +14,8 @@ from dpstrata.errors import InputError, option
 from dpstrata.privacy.mechanisms.category_response import CategoryResponse
 from dpstrata.survey.forms import (
     AUTO,
+    ONE,
+    ROWS,
     are_chosen,
     as_forms,
     names_on,
@@ -23,16 +25,19 @@ from dpstrata.survey.forms import (
 )
 from dpstrata.survey.goals import check_expected_mean, has_targets
 from dpstrata.survey.releases import OPTION
+from dpstrata.survey.releases.aggregated import Aggregated
 from dpstrata.survey.releases.base import Release, one_target
+from dpstrata.survey.releases.mean import Mean
 from dpstrata.survey.releases.microdata import Microdata
 from dpstrata.survey.releases.sums import Sums
 from dpstrata.survey.targets import CV
-from dpstrata.words.numbers import factor_up, plain_number, round_up
+from dpstrata.words.numbers import factor_up, round_up
 
 if TYPE_CHECKING:
+    from dpstrata.survey.forms import Forms
     from dpstrata.survey.inputs import Inputs
 
-ROWS = "randomized_response"  # what happens to a row, and the name of the noise in documents
+OF_COUNTS = "discrete_laplace"  # what the office adds to counts, and the name of its noise in documents
 # options that speak of a single answer, and what they are where nobody gave them
 _OF_ONE_ANSWER: dict[str, Any] = {"local_epsilon_cap": None, "objective": "mean"}
 # those that speak of one question, which may be the only one
@@ -64,20 +69,15 @@ def are_rows(inputs: Inputs) -> bool:
     """Whether a person's answers are randomised together, as a row on a form.
 
     The only question of a survey is noised by any mechanism that fits it instead, unless its form is given,
-    or it has categories whose counts are published.
+    the points of a scale are counted, or categories of which many answers are added up.
     """
-    counted = inputs.release == "sums" and inputs.questions[0].names and inputs.device_epsilon is not None
-    return len(inputs.questions) > 1 or inputs.forms != AUTO or bool(counted)
+    first, *others = inputs.questions
+    counted = first.levels == "all" or (inputs.release != Microdata.name and first.names)
+    return bool(others) or inputs.forms != AUTO or bool(counted)
 
 
 def kind_of_rows(name: str, *, several: bool) -> type[Release]:
     """Return the form of release of rows, of one answer or several, that a value of the option asks for."""
-    if name not in _KINDS:
-        raise InputError(
-            f"rows of answers are published as they are or as tables; use {option(OPTION, 'sums')} or "
-            f"{option(OPTION, 'microdata')} instead of {option(OPTION, name)}.",
-            argument=OPTION,
-        )
     return _KINDS[name][several]
 
 
@@ -99,13 +99,17 @@ class _OfRows(Release):
                     f"{option(name)} is for a single question that is noised by itself{instead}.",
                     argument=name,
                 )
-        alone = len(inputs.questions) == 1 and inputs.mechanism == CategoryResponse.name  # which is the same
-        if not alone and inputs.mechanism not in ("best", ROWS):
-            raise InputError(
-                "rows of answers are always randomised as a whole, by randomized response; remove "
-                f"{option('mechanism')}.",
-                argument="mechanism",
+        mechanism = OF_COUNTS if self.gets_raw else ROWS
+        allowed = {"best", mechanism}
+        if len(inputs.questions) == 1 and not self.gets_raw:
+            allowed.add(CategoryResponse.name)  # which is the same
+        if inputs.mechanism not in allowed:
+            how = (
+                "the office noises counts with discrete Laplace noise and sums with staircase noise"
+                if self.gets_raw
+                else "rows of answers are always randomised as a whole, by randomized response"
             )
+            raise InputError(f"{how}; remove {option('mechanism')}.", argument="mechanism")
         if inputs.epsilon is None or inputs.delta or inputs.zcdp is not None or inputs.gdp is not None:
             raise InputError("rows of answers support pure epsilon only; remove delta, zcdp or gdp.")
         if has_targets(inputs.domains):
@@ -114,8 +118,8 @@ class _OfRows(Release):
                 "targets to questions.",
                 argument="domains",
             )
-        put(inputs, "mechanism", ROWS)
-        put(inputs, "forms", as_forms(inputs.forms))
+        put(inputs, "mechanism", mechanism)
+        put(inputs, "forms", self._read_forms(inputs.forms))
         names = inputs.questions.names
         if not isinstance(inputs.forms, str):
             everyone = [question.name for question in inputs.questions if question.everyone]
@@ -123,13 +127,14 @@ class _OfRows(Release):
             require_partition(names_on(inputs.forms), names, everyone, overlap=chosen)
             require_together(names_on(inputs.forms), inputs.questions)
         if are_chosen(inputs.forms):
-            require_complete(inputs.forms, inputs.questions, tables=self.noise_power == 2)
+            require_complete(
+                inputs.forms, inputs.questions, tables=not self.publishes_answers, raw=self.gets_raw
+            )
         if len(names) == 1:
             _give_targets(inputs)
 
-    def added_up(self, device_epsilon: float | None) -> tuple[str, ...]:
-        """Name sums, where there are devices: the office never sees raw rows."""
-        return () if device_epsilon is None else ("sums",)
+    def _read_forms(self, given: Any) -> Forms:
+        return as_forms(given)
 
 
 def _give_targets(inputs: Inputs) -> None:
@@ -212,14 +217,16 @@ class RowMicrodata(_OfSeveral, AnswerMicrodata):
         return "randomised rows are shuffled or added up before anything is released"
 
     def against_the_office(self, largest: float, *, waves: int = 1) -> tuple[str, str]:
-        """Say what one person's row tells."""
+        """Say what one person's rows tell."""
         factor = factor_up(math.exp(largest))
+        rows = "a single row and knows who gave it" if waves == 1 else "all rows of one person"
+        answers, whole = ("its answers", "the whole row") if waves == 1 else ("their answers", "all of them")
         return (
-            "If rows are randomised before anyone else sees them, whoever sees a single row and knows who "
-            "gave it can change their odds about all its answers together by a factor of at most "
-            f"{factor} (local epsilon at most {round_up(largest, 2)}).",
+            f"If rows are randomised before anyone else sees them, whoever sees {rows} can change their odds "
+            f"about all {answers} together by a factor of at most {factor} (local epsilon at most "
+            f"{round_up(largest, 2)}).",
             "If the office's list of who gave which row leaks, protection is limited to a factor of "
-            f"{factor} for the whole row.",
+            f"{factor} for {whole}.",
         )
 
     def seen_in_words(self) -> str:
@@ -227,7 +234,50 @@ class RowMicrodata(_OfSeveral, AnswerMicrodata):
         return "a person's randomised row, knowing who gave it"
 
 
-class AnswerSums(_OfRows, Sums):
+class _AddedUp(_OfRows, Aggregated):
+    """What is said of forms whose answers are added up, by devices or raw."""
+
+    __slots__ = ()
+
+    @classmethod
+    def asked_for(cls, options: Any) -> Self:
+        """Take the device budget; what it does to answers is up to their form."""
+        return cls(options.device_epsilon)
+
+    def check(self, inputs: Inputs) -> None:
+        """Refuse nothing: both layers, or one, go with every kind of question."""
+
+    @property
+    def noised_at(self) -> tuple[str, ...]:
+        """On devices if they have a budget, or at the office where it gets raw answers in their place."""
+        return () if self.gets_raw else ("device", "office")
+
+    @property
+    def who_noises(self) -> str:
+        """Name the layers."""
+        sent = f"devices send {self._whose} as it is or a random one"
+        first = "the office sees raw answers" if self.gets_raw else sent
+        return f"{first}, and {'noises' if self.gets_raw else 'the office noises'} {self.noised_at_office}"
+
+    @property
+    def assumption(self) -> str:
+        """Say what the office must do, and whom it must be trusted with."""
+        trusted = "the office may be trusted with raw answers, and publishes" if self.gets_raw else ""
+        return f"{trusted or 'the office publishes'} {self._noised} once, and no single {self._single}"
+
+    def seen_in_words(self) -> str:
+        """Name what has to be seen for the largest loss."""
+        seen = f"{self._noised}, knowing everyone {self._known}"
+        return seen if self.gets_raw else f"what a person's device sends, or {seen}"
+
+    noised_at_office: ClassVar[str]
+    _whose: ClassVar[str] = "a person's answer"
+    _single: ClassVar[str] = "answer"
+    _noised: ClassVar[str]
+    _known: ClassVar[str] = "invited"
+
+
+class AnswerSums(_AddedUp, Sums):
     """The counts of the answers to the only question, or their sum, are published with the office's noise."""
 
     __slots__ = ()
@@ -235,46 +285,47 @@ class AnswerSums(_OfRows, Sums):
     budget_of: ClassVar[str] = "epsilon of the totals"
     published: ClassVar[str] = "what is published of a stratum"
     published_one: ClassVar[str] = "the totals of a stratum"
+    noised_at_office: ClassVar[str] = "the totals of each stratum"
     told: ClassVar[str] = "counts"
+    _noised: ClassVar[str] = "the noised totals of a stratum"
 
-    @classmethod
-    def asked_for(cls, options: Any) -> Self:
-        """Take the device budget; what it does to a row is up to its form."""
-        return cls(options.device_epsilon)
 
-    def check(self, inputs: Inputs) -> None:
-        """Require devices."""
+class AnswerMean(_AddedUp, Mean):
+    """Figures of the answers to the only question are published: the share of every category."""
+
+    __slots__ = ()
+
+    _noised: ClassVar[str] = "the noised figures"
+
+
+class _SeveralAddedUp(_OfSeveral, _AddedUp):
+    """What is said of rows that are added up, by devices or raw."""
+
+    __slots__ = ()
+
+    _whose: ClassVar[str] = "a person's row of answers"
+    _single: ClassVar[str] = "row"
+
+    @property
+    def noise_goes_to(self) -> str:
+        """A row, or what the office publishes."""
+        return self.published if self.gets_raw else "a row of answers on the device"
+
+    def against_the_office(self, largest: float, *, waves: int = 1) -> tuple[str, str]:
+        """Say what is left against the office, and if its file leaks."""
         if self.device_epsilon is None:
-            raise InputError(
-                f"rows are randomised on devices, so {option(OPTION, self.name)} requires "
-                f"{option('device_epsilon')}.",
-                argument="device_epsilon",
-            )
-
-    @property
-    def noised_at(self) -> tuple[str, ...]:
-        """On devices, or at the office where it gets raw rows."""
-        return ("device", "office")
-
-    @property
-    def who_noises(self) -> str:
-        """Name the layers."""
+            return super().against_the_office(largest, waves=waves)
+        factor = factor_up(math.exp(waves * self.device_epsilon))
         return (
-            "devices send a person's answer as it is or a random one, and the office noises the totals of "
-            "each stratum"
+            "A person's whole row of answers is randomised on their own device, with any numbers moved to a "
+            "level next to them at random: whoever sees what it sends, the office too, can change their odds "
+            f"about all the answers together by a factor of at most {factor} ({self._device_budget(waves)}), "
+            "however many questions the form has.",
+            f"If the office's file leaks, protection is limited to a factor of {factor} for the whole row.",
         )
 
-    @property
-    def assumption(self) -> str:
-        """Say what the office must do."""
-        return "the office publishes the noised totals once, and no single answer"
 
-    def seen_in_words(self) -> str:
-        """Name what has to be seen for the largest loss."""
-        return "what a person's device sends, or the noised totals of a stratum, knowing everyone invited"
-
-
-class RowSums(_OfSeveral, AnswerSums):
+class RowSums(_SeveralAddedUp, AnswerSums):
     """Tables of each form are published, with the office's noise."""
 
     __slots__ = ()
@@ -282,45 +333,37 @@ class RowSums(_OfSeveral, AnswerSums):
     budget_of: ClassVar[str] = "epsilon of a form"
     published: ClassVar[str] = "what is published of a form"
     published_one: ClassVar[str] = "one published form"
+    noised_at_office: ClassVar[str] = "the tables of each form"
+    _noised: ClassVar[str] = "the noised tables of each form"
+    _known: ClassVar[str] = "who got that form"
 
-    @property
-    def who_noises(self) -> str:
-        """Name the layers."""
-        return (
-            "devices send a person's row of answers as it is or a random one, and the office noises the "
-            "tables of each form"
-        )
 
-    @property
-    def noise_goes_to(self) -> str:
-        """A row."""
-        return "a row of answers on the device"
+class RowMean(_SeveralAddedUp, AnswerMean):
+    """Figures of every question are published, with one draw of noise each: everyone is asked everything."""
 
-    @property
-    def assumption(self) -> str:
-        """Say what the office must do."""
-        return "the office publishes the noised tables of each form once, and no single row"
+    __slots__ = ()
 
-    def against_the_office(self, largest: float, *, waves: int = 1) -> tuple[str, str]:
-        """Say what is left against the office, and if its file leaks."""
-        assert self.device_epsilon is not None
-        factor = factor_up(math.exp(self.device_epsilon))
-        return (
-            "A person's whole row of answers, with any numbers moved to a level next to them at random, is "
-            "sent as it is or replaced by a random one on their own device: whoever sees what it sends, the "
-            "office too, can change their odds about all the answers together by a factor of at most "
-            f"{factor} (device epsilon = {plain_number(self.device_epsilon)}), however many questions the "
-            "form has.",
-            f"If the office's file leaks, protection is limited to a factor of {factor} for the whole row.",
-        )
+    def _read_forms(self, given: Any) -> Forms:
+        """Put all questions on one form.
 
-    def seen_in_words(self) -> str:
-        """Name what has to be seen for the largest loss."""
-        return "what a person's device sends, or a form's tables, knowing everyone who got that form"
+        Figures of different forms would each have the noise that the answers of the smallest form allow.
+        """
+        forms = as_forms(given)
+        if forms == AUTO:
+            return ONE
+        if len(names_on(forms)) > 1:
+            raise InputError(
+                f"{option(OPTION, self.name)} needs one form with all questions, because the people of every "
+                f"form would limit the noise of its figures; remove {option('forms')}, or use "
+                f"{option(OPTION, 'sums')}.",
+                argument="forms",
+            )
+        return forms
 
 
 # of one question, and of several
 _KINDS: dict[str, tuple[type[Release], type[Release]]] = {
     "microdata": (AnswerMicrodata, RowMicrodata),
     "sums": (AnswerSums, RowSums),
+    "mean": (AnswerMean, RowMean),
 }

@@ -32,6 +32,7 @@ from dpstrata.words.numbers import plain_number
 if TYPE_CHECKING:
     from dpstrata.designs.record import Design
     from dpstrata.survey.inputs import Inputs
+    from dpstrata.survey.questionnaires.question import Question
 
 
 def device_budget(local_epsilon: float) -> float | None:
@@ -87,6 +88,17 @@ class Sums(Aggregated):
         if math.isinf(budget):
             return sums
         return sums + self.stretch * mechanism.simulated_release(np.zeros(len(sums)), budget, generator)
+
+    # --- pilots -------------------------------------------------------------------------------
+
+    def why_no_spread(self, question: Question, *, crossed: bool) -> str | None:
+        """Say that a sum does not; counts of two answers or of names do, and so do those of combinations."""
+        if crossed or not question.of_kind.averaged or question.space.values == 2 or question.levels == "all":
+            return None
+        return (
+            "the sum of numbers shows no spread unless it is published in random groups, which this version "
+            "does not do"
+        )
 
     # --- words --------------------------------------------------------------------------------
 

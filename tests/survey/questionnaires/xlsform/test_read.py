@@ -84,7 +84,7 @@ def test_ranges_and_numbers(tmp_path):
         ("scale", 1, 10, 1),
         ("scale", 0, 1, 0.25),
         ("scale", -2, 0, 1),
-        ("number", 0, 100, None),  # more points than a scale can have
+        ("scale", 0, 100, 1),
     ]
     numbers = [(each.lower, each.upper) for each in read_form(tmp_path, "numbers")]
     assert numbers == [(1, 9), (0, 99), (-1.5, 2), (0, 2.5), (5, 30), (0, 9)]
@@ -345,7 +345,7 @@ def test_mistakes_in_choices(tmp_path, choice, sentence):
         (
             {"survey": [[*HEADER, "dp_weight"], GOOD], "choices": YES_NO},
             "sheet 'survey': column 'dp_weight' is unknown; known are dp_lower, dp_upper, dp_importance, dp_target, "
-            "dp_everyone, dp_together.",
+            "dp_everyone, dp_together, dp_levels.",
         ),
         (
             {"survey": [HEADER, GOOD], "choices": [["list", "name"], ["yn", "yes"]]},

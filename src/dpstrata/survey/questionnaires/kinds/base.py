@@ -33,7 +33,7 @@ KINDS = {
 OR_BLANK = {"yes_no": "category.YesNoOrBlank", "category": "category.CategoryOrBlank"}
 BLANK = "no answer"
 """The answer that a blank is, where a question may be left blank."""
-OF_KINDS = ("lower", "upper", "step", "categories")
+OF_KINDS = ("lower", "upper", "step", "levels", "categories")
 """Fields of a question that some kinds have and others do not."""
 
 Given = Mapping[str, FloatArray]
@@ -90,7 +90,7 @@ class QuestionKind:
     averaged: ClassVar[bool] = False
     """Whether answers are numbers, whose mean is estimated."""
     rounded: ClassVar[bool] = False
-    """Whether answers can lie between levels, and are moved to one of the two next to them at random."""
+    """Whether answers may be put on levels that they are not on, and are moved to one next to them."""
     figure: ClassVar[str] = "mean"
     """What is estimated of the answers."""
     estimated: ClassVar[str] = "the population mean"
@@ -143,15 +143,30 @@ class QuestionKind:
         """Return the largest S² there can be in each stratum, whatever is known."""
         raise NotImplementedError
 
-    def columns_from_sd(self, question: Question, sds: FloatArray, sizes: IntArray) -> dict[str, FloatArray]:
-        """Return what standard deviations tell of the answers, by the column that tells it."""
+    def columns_from_sd(
+        self, question: Question, sds: FloatArray, sizes: IntArray, centres: FloatArray | None = None
+    ) -> dict[str, FloatArray]:
+        """Return what standard deviations tell of the answers, by the column that tells it.
+
+        Parameters
+        ----------
+        question : Question
+            What is asked.
+        sds : array
+            Standard deviation of each stratum.
+        sizes : array of int
+            People of each stratum.
+        centres : array, optional
+            Where the answers lie, if something is known of that: their mean; of two answers the share of yes,
+            of categories the share of each. They are moved as far as the standard deviation requires.
+        """
         raise NotImplementedError
 
-    def in_row(self, levels: int, known: Known) -> Quadratic:
+    def in_row(self, question: Question, levels: int, known: Known) -> Quadratic:
         """Return the variance of one person's answer, S² + noise, by r = K/(exp(E) − 1) of its form."""
         raise NotImplementedError
 
-    def rounding(self, levels: int, known: Known) -> FloatArray:
+    def rounding(self, question: Question, levels: int, known: Known) -> FloatArray:
         """Return how much of the spread may be rounding to levels, of which asking more people takes none."""
         return np.zeros(len(known.spread))
 

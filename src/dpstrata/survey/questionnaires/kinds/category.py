@@ -118,19 +118,26 @@ class Category(QuestionKind):
         """Return it for people as equally divided as they can be."""
         return largest_spread(sizes, self.candidates(question)[0])
 
-    def columns_from_sd(self, question: Question, sds: FloatArray, sizes: IntArray) -> dict[str, FloatArray]:
-        """Return the shares if all but the first category are equally frequent.
+    def columns_from_sd(
+        self, question: Question, sds: FloatArray, sizes: IntArray, centres: FloatArray | None = None
+    ) -> dict[str, FloatArray]:
+        """Return shares on the line from the most frequent category alone to the shares that are known.
 
-        With the share o outside it, half the sum of p(1 − p) over k categories is o − o²·k/(2(k − 1)).
+        Without any, all but the first category are equally frequent. Where the shares that are known are not
+        spread enough, they lie between these and equal shares.
         """
-        others = self.candidates(question)[0] - 1
-        least = others / (others + 1)  # the largest share outside, where all are equally frequent
-        halves = sds**2 * (sizes - 1) / sizes
-        outside = least * (1 - np.sqrt(np.maximum(1 - 2 * halves / least, 0.0)))
-        rest = np.repeat(outside[:, None] / others, others, axis=1)
-        return {"proportion": np.column_stack([1 - outside, rest])}
+        alike = np.full((len(sds), self.candidates(question)[0]), 1.0 / self.candidates(question)[0])
+        known = alike if centres is None else centres
+        alone = np.zeros_like(known)
+        alone[np.arange(len(sds)), np.argmax(known, axis=1)] = 1.0
+        # half the sum of p(1 − p) is (1 − Σ p²)/2, so this is Σ p²
+        squares = 1.0 - 2.0 * sds**2 * (sizes - 1) / sizes
+        enough = squares >= (known**2).sum(axis=1)
+        start, end = np.where(enough[:, None], alone, known), np.where(enough[:, None], known, alike)
+        step = _first_on_line(start, end - start, squares)
+        return {"proportion": start + step[:, None] * (end - start)}
 
-    def in_row(self, levels: int, known: Known) -> Quadratic:
+    def in_row(self, question: Question, levels: int, known: Known) -> Quadratic:
         """Return half the sum over the shares."""
         return shares_in_row(levels, known.spread)
 
@@ -220,6 +227,15 @@ class Category(QuestionKind):
     def answers(self, question: Question) -> str:
         """List the first few categories."""
         return listed(question.categories)
+
+
+def _first_on_line(start: FloatArray, way: FloatArray, squares: FloatArray) -> FloatArray:
+    """Return t from 0 to 1 where the squares of start + t·way first add up to so much, by row."""
+    a, b, c = (way**2).sum(axis=1), (start * way).sum(axis=1), (start**2).sum(axis=1) - squares
+    root = np.sqrt(np.maximum(b**2 - a * c, 0.0))
+    # b is below 0: squares fall along the way; written so that nothing cancels
+    t = np.divide(c, root - b, out=np.zeros_like(c), where=root - b > 0)
+    return np.asarray(np.clip(t, 0.0, 1.0))
 
 
 @lru_cache(maxsize=64)
@@ -349,9 +365,12 @@ class YesNo(Category):
         yes = given["proportion"]
         return Category.known(self, question, {"proportion": np.stack([1 - yes, yes], axis=1)}, sizes)
 
-    def columns_from_sd(self, question: Question, sds: FloatArray, sizes: IntArray) -> dict[str, FloatArray]:
-        """Return the share of yes if that is the smaller one."""
-        return {"proportion": Category.columns_from_sd(self, question, sds, sizes)["proportion"][:, 1]}
+    def columns_from_sd(
+        self, question: Question, sds: FloatArray, sizes: IntArray, centres: FloatArray | None = None
+    ) -> dict[str, FloatArray]:
+        """Return the share of yes; that is the smaller one unless something else is known."""
+        both = None if centres is None else np.stack([1 - centres, centres], axis=1)
+        return {"proportion": Category.columns_from_sd(self, question, sds, sizes, both)["proportion"][:, 1]}
 
     def from_cell(self, question: Question, cell: Any) -> float | str | None:
         """Read yes, no, true, false, y, n, 1 and 0 in any case."""

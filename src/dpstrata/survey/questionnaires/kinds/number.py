@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 LEVELS = (*range(2, 17), 18, 20, 22, 25, 28, 32, 36, 40, 45, 50, 56, 64, 72, 80, 90, 100)
 """Candidates: every number of levels up to 16, then steps that lose nothing that matters."""
 _TOLERANCE = 1e-9  # relative, also of the distance from the lower end by which a number may miss the grid
-MOST_POINTS = 100  # of a scale, beside other questions
+MOST_POINTS = 100  # that a scale keeps beside other questions
+_FEW_POINTS = 7  # that a scale keeps anyway
 _MADE_UP = 101  # points of the grid that made-up numbers lie on
 
 
@@ -124,16 +125,21 @@ class Number(QuestionKind):
         """Return it for people at the two ends of the range."""
         return largest_spread(sizes, 2)
 
-    def columns_from_sd(self, question: Question, sds: FloatArray, sizes: IntArray) -> dict[str, FloatArray]:
-        """Return them."""
-        return {"sd": sds}
+    def columns_from_sd(
+        self, question: Question, sds: FloatArray, sizes: IntArray, centres: FloatArray | None = None
+    ) -> dict[str, FloatArray]:
+        """Return them with the means, whose answers can have no larger ones."""
+        if centres is None:
+            return {"sd": sds}
+        most = self.range(question) * np.sqrt(self._largest(question, centres, sizes))
+        return {"sd": np.minimum(sds, most), "mean": centres}
 
-    def in_row(self, levels: int, known: Known) -> Quadratic:
+    def in_row(self, question: Question, levels: int, known: Known) -> Quadratic:
         """Return it for equidistant levels over the range."""
         assert known.squares is not None
-        return number_in_row(levels, known.spread, known.squares, rounded=self.rounded)
+        return number_in_row(levels, known.spread, known.squares, rounded=question.is_rounded(levels))
 
-    def rounding(self, levels: int, known: Known) -> FloatArray:
+    def rounding(self, question: Question, levels: int, known: Known) -> FloatArray:
         r"""Return u = 1/(4(L − 1)²), the most that rounding can be, where the spread is not known.
 
         Notes
@@ -147,7 +153,7 @@ class Number(QuestionKind):
         most where u is largest; there the two sides differ by less than u/(n(N − 1)).
         """
         assert known.told is not None
-        most = largest_rounding(levels) if self.rounded else 0.0
+        most = largest_rounding(levels) if question.is_rounded(levels) else 0.0
         return np.where(known.told, 0.0, np.minimum(known.spread, most))
 
     def in_table(self, levels: int, cells: int | None) -> tuple[float, float]:
@@ -259,9 +265,8 @@ class Scale(Number):
     """Numbers from ``lower`` to ``upper`` in steps; the mean is estimated."""
 
     title: ClassVar[str] = "scale"
-    fields: ClassVar[tuple[str, ...]] = ("lower", "upper", "step")
+    fields: ClassVar[tuple[str, ...]] = ("lower", "upper", "step", "levels")
     instead: ClassVar[Mapping[str, str]] = {}
-    rounded: ClassVar[bool] = False
     can_clip: ClassVar[bool] = False
 
     def _find_off_grid(self, given: dict[str, Any]) -> Iterator[Finding]:
@@ -278,16 +283,22 @@ class Scale(Number):
         elif steps > MOST_STEPS:
             rule = f"a scale must have at most {MOST_STEPS:,} steps (use a number for more)"
             yield Finding(None, "step", rule, figure(steps, 10))
+        elif given["levels"] == "all" and steps >= MOST_POINTS:
+            rule = f"a scale that keeps all its levels must have at most {MOST_POINTS} points"
+            yield Finding(None, "levels", rule, f"{round(steps) + 1:,}")
 
     def candidates(self, question: Question) -> tuple[int, ...]:
-        """Count the points."""
-        assert question.step is not None
-        return (round(self.range(question) / question.step) + 1,)
+        """Return all points; of many points fewer levels too, which cost less in a row."""
+        points = self._points(question)
+        if question.levels == "all" or points <= _FEW_POINTS:
+            return (points,)
+        fewer = tuple(number for number in LEVELS if number < points)
+        return (*fewer, points) if points <= MOST_POINTS else fewer
 
     def share_of(self, question: Question, answer: object, *, clip: bool = False) -> Fraction | None:
         """Return the place of a point of the grid."""
         share = Number.share_of(self, question, answer, clip=clip)
-        steps = self.candidates(question)[0] - 1
+        steps = self._points(question) - 1
         if share is None or abs(share * steps - round(share * steps)) > Fraction(1, 10**6):
             return None
         return Fraction(round(share * steps), steps)
@@ -313,7 +324,8 @@ class Scale(Number):
         return f"{Number.shorthand(self, question)}:{plain_number(question.step)}"
 
     def _points(self, question: Question) -> int:
-        return self.candidates(question)[0]
+        assert question.step is not None
+        return round(self.range(question) / question.step) + 1
 
     def answers(self, question: Question) -> str:
         """Say the range, and the step unless it is 1."""

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from dpstrata.errors import QuestionnaireError, option
 from dpstrata.files.columns import Finding, require_none_in
 from dpstrata.survey.questionnaires.kinds.base import is_plain
-from dpstrata.survey.questionnaires.kinds.number import MOST_POINTS
 from dpstrata.survey.questionnaires.question import Translation, find_among, read_question
 from dpstrata.survey.questionnaires.xlsform.sheets import (
     OWN,
@@ -26,7 +25,7 @@ from dpstrata.words.numbers import read_number
 Fields = dict[str, Any]
 """Arguments of ``Question``."""
 _DEFAULTS: Fields = {
-    **dict.fromkeys(("lower", "upper", "step", "target_se", "target_margin", "together")),
+    **dict.fromkeys(("lower", "upper", "step", "levels", "target_se", "target_margin", "together")),
     **dict.fromkeys(("categories", "labels", "translations"), ()),
     "importance": 1.0,
     "everyone": False,
@@ -43,6 +42,7 @@ _COLUMNS = {
     "importance": "dp_importance",
     "target_se": "dp_target",
     "together": "dp_together",
+    "levels": "dp_levels",
     "everyone": "dp_everyone",
     "blank": "required",
 }
@@ -232,6 +232,7 @@ class Form:
                 "target_se": _none_if_nan(self._numbers["dp_target"][row]),
                 "everyone": self._everyone[row],
                 "together": self._text(row, "dp_together") or None,
+                "levels": self._text(row, "dp_levels").casefold() or None,
             }
             fields, found = read_question({**_DEFAULTS, **own, **given})
             for finding in found:
@@ -303,7 +304,7 @@ class Form:
         ]
 
     def _range(self, row: int, kind: RowType) -> list[Fields]:
-        """Make a scale, or a number if it has too many points."""
+        """Make a scale."""
         self._refuse_bounds(row, kind, "use start and end in parameters")
         self._refuse_constraint(row, kind, "use start and end in parameters")
         text = self._text(row, "parameters")
@@ -316,8 +317,6 @@ class Form:
             self._report(row, "parameters", rule, repr(text))
             return []
         fields: Fields = {"kind": "scale", "lower": start, "upper": end, "step": step}
-        if step > 0 and (end - start) / step > MOST_POINTS - 1:
-            fields = {"kind": "number", "lower": start, "upper": end}
         return [{"name": self._text(row, "name"), **fields, **self._wording(row)}]
 
     def _number(self, row: int, kind: RowType) -> list[Fields]:

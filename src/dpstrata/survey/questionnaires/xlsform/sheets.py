@@ -17,7 +17,7 @@ from dpstrata.survey.questionnaires.kinds.category import SEPARATOR
 from dpstrata.survey.questionnaires.question import is_label
 
 OWN_NUMBERS = ("dp_lower", "dp_upper", "dp_importance", "dp_target")
-OWN = (*OWN_NUMBERS, "dp_everyone", "dp_together")
+OWN = (*OWN_NUMBERS, "dp_everyone", "dp_together", "dp_levels")
 """Columns that other tools do not know, and ignore."""
 _SURVEY = (
     *("type", "name", "relevant", "required", "constraint", "calculation", "choice_filter", "parameters"),
